@@ -1,0 +1,47 @@
+"""§3 of the paper: the model. `recurrent` is the baseline of §1 and §2."""
+
+from aiayn.model.attention import (
+    MultiHeadAttention,
+    additive_attention,
+    scaled_dot_product_attention,
+)
+from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
+from aiayn.model.embeddings import TokenEmbedding
+from aiayn.model.feed_forward import PositionwiseFeedForward
+from aiayn.model.layers import DecoderLayer, EncoderLayer, ResidualNorm
+from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.positional import (
+    LearnedPositionalEncoding,
+    SinusoidalPositionalEncoding,
+    sinusoidal_positional_encoding,
+)
+from aiayn.model.transformer import (
+    AttentionWeights,
+    Decoder,
+    Encoder,
+    Transformer,
+    shift_right,
+)
+
+__all__ = [
+    "TABLE_3_ROWS",
+    "AttentionWeights",
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "LearnedPositionalEncoding",
+    "MultiHeadAttention",
+    "PositionwiseFeedForward",
+    "ResidualNorm",
+    "SinusoidalPositionalEncoding",
+    "TokenEmbedding",
+    "Transformer",
+    "TransformerConfig",
+    "additive_attention",
+    "causal_mask",
+    "padding_mask",
+    "scaled_dot_product_attention",
+    "shift_right",
+    "sinusoidal_positional_encoding",
+]

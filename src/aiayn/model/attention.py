@@ -1,0 +1,204 @@
+"""§3.2: scaled dot-product attention, equation (1), and multi-head attention.
+
+Beside them stands additive attention (Bahdanau et al., 2015), against which §3.2.1
+compares. Nothing here differs from the paper, except that a query which may attend to
+nothing gets zeros (the paper's formula has no value there).
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from aiayn.errors import InputError
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "... queries d_k"],
+    key: Float[Tensor, "... keys d_k"],
+    value: Float[Tensor, "... keys d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[Float[Tensor, "... queries d_v"], Float[Tensor, "... queries keys"]]:
+    r"""The mean of the values, weighted by how well each key answers the query.
+
+    $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$$
+
+    Args:
+        query: What each position looks for. Leading dimensions broadcast.
+        key: What each position answers to.
+        value: What each position has to give.
+        mask: True where a query may attend to a key; None: everywhere.
+
+    Returns:
+        The context, a weighted mean of values for each query, and the weights, which
+        sum to one over the keys (to zero where a query may attend to nothing).
+
+    Paper: §3.2.1, equation (1).
+    """
+    d_k = query.size(-1)
+    scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(dim=-1)  # (..., queries, keys)
+    if mask is not None:
+        # A row of -inf has no softmax (NaN): whoever sees nothing, gets nothing.
+        weights = weights.masked_fill(~mask, 0.0)
+    return weights @ value, weights
+
+
+def additive_attention(
+    query: Float[Tensor, "... queries d_query"],
+    key: Float[Tensor, "... keys d_key"],
+    value: Float[Tensor, "... keys d_v"],
+    query_weight: Float[Tensor, "d_hidden d_query"],
+    key_weight: Float[Tensor, "d_hidden d_key"],
+    score_weight: Float[Tensor, " d_hidden"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[Float[Tensor, "... queries d_v"], Float[Tensor, "... queries keys"]]:
+    r"""Attention whose scores come from a network with one hidden layer.
+
+    $$\mathrm{score}(q, k) = v^\top \tanh(W q + U k)$$
+
+    Args:
+        query: What each position looks for: a decoder state in Bahdanau et al.
+        key: What each position answers to: an encoder annotation there.
+        value: What each position has to give: the same annotation there.
+        query_weight: W.
+        key_weight: U.
+        score_weight: v.
+        mask: True where a query may attend to a key; None: everywhere.
+
+    Returns:
+        Context and weights, as from `scaled_dot_product_attention`.
+
+    Paper: §3.2.1; Bahdanau et al. (2015), appendix A.1.2.
+    """
+    hidden = torch.tanh(
+        F.linear(query, query_weight)[..., :, None, :]
+        + F.linear(key, key_weight)[..., None, :, :]
+    )  # (..., queries, keys, d_hidden)
+    scores = hidden @ score_weight  # (..., queries, keys)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(dim=-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)
+    return weights @ value, weights
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Several attentions side by side, each in a small space of its own.
+
+    $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, …,
+    \mathrm{head}_h)\, W^O, \quad
+    \mathrm{head}_i = \mathrm{Attention}(Q W^Q_i, K W^K_i, V W^V_i)$$
+
+    with $W^Q_i, W^K_i ∈ ℝ^{d_{model} × d_k}$, $W^V_i ∈ ℝ^{d_{model} × d_v}$ and
+    $W^O ∈ ℝ^{h d_v × d_{model}}$. The h matrices of a kind are stored as one, so the
+    3h + 1 products of the paper become four. Without biases, as in the paper.
+
+    Args:
+        d_model: Width of inputs and outputs.
+        num_heads: The paper's h.
+        d_k: Width of a head's queries and keys; None: d_model / num_heads.
+        d_v: Width of a head's values; None: d_model / num_heads.
+        dropout: Probability that a weight is dropped in training (not in the paper).
+
+    Paper: §3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if None in (d_k, d_v) and d_model % num_heads:
+            raise InputError(
+                f"d_model = {d_model} is not divisible by num_heads = {num_heads}: "
+                "change one of them, or give d_k and d_v."
+            )
+        self.num_heads = num_heads
+        self.d_k = d_k or d_model // num_heads
+        self.d_v = d_v or d_model // num_heads
+        self.dropout = dropout
+        self.query_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
+        self.key_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
+        self.value_projection = nn.Linear(d_model, num_heads * self.d_v, bias=False)
+        self.output_projection = nn.Linear(num_heads * self.d_v, d_model, bias=False)
+        for projection in self.children():
+            # The paper is silent. Glorot keeps the variance of what passes through.
+            nn.init.xavier_uniform_(projection.weight)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries d_model"],
+        key: Float[Tensor, "batch keys d_model"],
+        value: Float[Tensor, "batch keys d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch queries d_model"],
+        Float[Tensor, "batch heads queries keys"] | None,
+    ]:
+        """Project, attend in every head, concatenate, project.
+
+        Args:
+            query: The sequence that looks.
+            key: The sequence that is looked at.
+            value: What is fetched from it; nearly always the same tensor as key.
+            mask: Broadcasts against ``(batch, heads, queries, keys)``.
+            need_weights: Return the weights too. Then attention is computed step by
+                step; otherwise torch's fused kernel computes the same in one.
+
+        Returns:
+            The output, and the weights or None.
+        """
+        keys, values = self.keys_and_values(key, value)
+        return self.attend(query, keys, values, mask, need_weights)
+
+    def keys_and_values(
+        self,
+        key: Float[Tensor, "batch keys d_model"],
+        value: Float[Tensor, "batch keys d_model"],
+    ) -> tuple[
+        Float[Tensor, "batch heads keys d_k"], Float[Tensor, "batch heads keys d_v"]
+    ]:
+        """What a decoder may keep from one step to the next: projected, split in heads."""
+        keys = self._split(self.key_projection(key), self.d_k)
+        values = self._split(self.value_projection(value), self.d_v)
+        return keys, values
+
+    def attend(
+        self,
+        query: Float[Tensor, "batch queries d_model"],
+        keys: Float[Tensor, "batch heads keys d_k"],
+        values: Float[Tensor, "batch heads keys d_v"],
+        mask: Bool[Tensor, "..."] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch queries d_model"],
+        Float[Tensor, "batch heads queries keys"] | None,
+    ]:
+        """Attend to keys and values that `keys_and_values` made."""
+        queries = self._split(self.query_projection(query), self.d_k)
+        dropout = self.dropout if self.training else 0.0
+        if need_weights:
+            _, weights = scaled_dot_product_attention(queries, keys, values, mask)
+            context = F.dropout(weights, dropout) @ values
+        else:
+            weights = None
+            context = F.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=mask, dropout_p=dropout
+            )  # (batch, heads, queries, d_v)
+        concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
+        return self.output_projection(concatenated), weights
+
+    def _split(self, projected: Tensor, width: int) -> Tensor:
+        """(batch, length, heads·width) -> (batch, heads, length, width)."""
+        return projected.unflatten(-1, (self.num_heads, width)).transpose(1, 2)

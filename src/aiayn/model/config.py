@@ -1,0 +1,141 @@
+"""The sizes of the model: base and big (paper: §3, §6.2) and every row of Table 3.
+
+One frozen dataclass holds every choice that shapes the model. The defaults are the
+paper's base model. Fields that the paper does not have (pre-norm, dropout inside
+attention, …) default to what the paper prints and say where they come from.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from aiayn.errors import InputError
+
+# Table 3 as it is printed: what each row changes in the base model. The two rows on
+# label smoothing change the training, not the model.
+TABLE_3_ROWS: dict[str, dict] = {
+    "base": {},
+    "A h=1": {"num_heads": 1},
+    "A h=4": {"num_heads": 4},
+    "A h=16": {"num_heads": 16},
+    "A h=32": {"num_heads": 32},
+    "B d_k=16": {"d_k": 16},
+    "B d_k=32": {"d_k": 32},
+    "C N=2": {"num_encoder_layers": 2, "num_decoder_layers": 2},
+    "C N=4": {"num_encoder_layers": 4, "num_decoder_layers": 4},
+    "C N=8": {"num_encoder_layers": 8, "num_decoder_layers": 8},
+    "C d_model=256": {"d_model": 256},
+    "C d_model=1024": {"d_model": 1024},
+    "C d_ff=1024": {"d_ff": 1024},
+    "C d_ff=4096": {"d_ff": 4096},
+    "D dropout=0.0": {"dropout": 0.0},
+    "D dropout=0.2": {"dropout": 0.2},
+    "D label_smoothing=0.0": {},
+    "D label_smoothing=0.2": {},
+    "E learned positions": {"positions": "learned"},
+    "big": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "dropout": 0.3},
+}
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """What shapes a Transformer; the defaults are the paper's base model.
+
+    Raises:
+        InputError: A size is not positive, a rate lies outside [0, 1), or the heads do
+            not divide d_model although d_k or d_v is left to follow from it.
+    """
+
+    vocab_size: int = 37_000
+    """Pieces in the joint vocabulary of both languages (paper: §5.1)."""
+    d_model: int = 512
+    """Width of every embedding and of every layer's output (paper: §3.1)."""
+    d_ff: int = 2048
+    """Inner width of the feed-forward layers (paper: §3.3)."""
+    num_heads: int = 8
+    """Attention heads side by side, the paper's h (paper: §3.2.2)."""
+    d_k: int | None = None
+    """Width of a head's queries and keys; None: d_model / num_heads."""
+    d_v: int | None = None
+    """Width of a head's values; None: d_model / num_heads."""
+    num_encoder_layers: int = 6
+    """Encoder layers, the paper's N (paper: §3.1)."""
+    num_decoder_layers: int = 6
+    """Decoder layers, the paper's N (paper: §3.1)."""
+    dropout: float = 0.1
+    """Dropout on every sub-layer's output and on the embeddings (paper: §5.4)."""
+    attention_dropout: float = 0.0
+    """Dropout on attention weights: not in the paper, 0.1 in tensor2tensor's v2."""
+    activation_dropout: float = 0.0
+    """Dropout after the ReLU: not in the paper, 0.1 in tensor2tensor's v2."""
+    norm: Literal["post", "pre"] = "post"
+    """Where LayerNorm sits: post as printed, pre as tensor2tensor since 10/2017."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Sinusoids (paper: §3.5) or a learned table (Table 3, row E)."""
+    max_length: int = 1024
+    """Rows of the learned position table; sinusoids have no limit."""
+    tie_embeddings: bool = True
+    """One matrix for source, target and output layer (paper: §3.4)."""
+    pad_id: int = 0
+    """The token that fills short rows of a batch; nothing attends to it."""
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "d_model", "d_ff", "num_heads", "max_length"):
+            if getattr(self, name) < 1:
+                raise InputError(
+                    f"{name} must be at least 1, not {getattr(self, name)}."
+                )
+        for name in ("num_encoder_layers", "num_decoder_layers"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must not be negative: {getattr(self, name)}.")
+        for name in ("dropout", "attention_dropout", "activation_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise InputError(
+                    f"{name} is a probability in [0, 1), not {getattr(self, name)}."
+                )
+        if self.norm not in ("post", "pre"):
+            raise InputError(f"norm must be 'post' or 'pre', not {self.norm!r}.")
+        if self.positions not in ("sinusoidal", "learned"):
+            raise InputError(
+                f"positions must be 'sinusoidal' or 'learned', not {self.positions!r}."
+            )
+        if None in (self.d_k, self.d_v) and self.d_model % self.num_heads:
+            raise InputError(
+                f"d_model = {self.d_model} is not divisible by num_heads = "
+                f"{self.num_heads}: change one of them, or set d_k and d_v."
+            )
+
+    @classmethod
+    def base(cls, **changes) -> "TransformerConfig":
+        """The base model, 65 million parameters in the paper's count."""
+        return cls(**changes)
+
+    @classmethod
+    def big(cls, **changes) -> "TransformerConfig":
+        """The big model, 213 million parameters in the paper's count."""
+        return cls.table3("big", **changes)
+
+    @classmethod
+    def tiny(cls, **changes) -> "TransformerConfig":
+        """A model that trains in minutes on one core: not in the paper."""
+        sizes = {
+            "vocab_size": 1000,
+            "d_model": 128,
+            "d_ff": 256,
+            "num_heads": 4,
+            "num_encoder_layers": 2,
+            "num_decoder_layers": 2,
+        }
+        return cls(**(sizes | changes))
+
+    @classmethod
+    def table3(cls, row: str, **changes) -> "TransformerConfig":
+        """The model of a row of Table 3, for instance ``"A h=16"``.
+
+        Raises:
+            InputError: There is no such row; the message lists them.
+        """
+        if row not in TABLE_3_ROWS:
+            raise InputError(
+                f"Table 3 has no row {row!r}; its rows are {', '.join(TABLE_3_ROWS)}."
+            )
+        return replace(cls(**TABLE_3_ROWS[row]), **changes)

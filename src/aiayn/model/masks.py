@@ -1,0 +1,51 @@
+"""§3.1 and §3.2.3: who may look at whom.
+
+A mask is a boolean tensor, True where a query may attend to a key, as in
+`torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere else;
+they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``.
+"""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+def causal_mask(
+    length: int, device: torch.device | str | None = None
+) -> Bool[Tensor, "length length"]:
+    """Position i may attend to positions 0 … i and to none after them.
+
+    Args:
+        length: Number of positions.
+        device: Where to make the mask.
+
+    Returns:
+        The lower triangle, diagonal included.
+
+    Paper: §3.1, 'predictions for position i can depend only on the known outputs at
+    positions less than i': the decoder's input is shifted by one, so position i of the
+    input *is* output i - 1, and may be seen.
+
+    >>> causal_mask(3).int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def padding_mask(
+    tokens: Int[Tensor, "batch keys"], pad_id: int
+) -> Bool[Tensor, "batch 1 1 keys"]:
+    """No query may attend to padding.
+
+    Args:
+        tokens: The sequence that is attended to.
+        pad_id: The token that fills short rows.
+
+    Returns:
+        A mask for every head and every query of a sentence alike.
+
+    The paper does not speak of padding; any batch of unequal sentences needs it.
+    """
+    return (tokens != pad_id)[:, None, None, :]

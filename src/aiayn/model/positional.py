@@ -1,0 +1,98 @@
+"""§3.5: positional encoding, sinusoidal or learned.
+
+The paper's formula divides the exponent by d_model, so the longest wavelength stays
+short of the '10000 · 2π' that the text gives; tensor2tensor divides by d_model/2 - 1
+and concatenates sines and cosines. Here: the formula as printed.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from aiayn.errors import InputError
+
+
+def sinusoidal_positional_encoding(
+    length: int, d_model: int, start: int = 0
+) -> Float[Tensor, "length d_model"]:
+    r"""Sines and cosines of geometrically growing wavelengths, interleaved.
+
+    $$PE_{(pos, 2i)} = \sin(pos / 10000^{2i / d_{model}}), \quad
+    PE_{(pos, 2i + 1)} = \cos(pos / 10000^{2i / d_{model}})$$
+
+    Args:
+        length: Number of positions.
+        d_model: Width; an odd one ends with a sine.
+        start: The first position.
+
+    Returns:
+        The table. It is computed in float64 (a float32 angle of position 10,000 is off
+        in the fourth digit) and returned in torch's default type.
+
+    Paper: §3.5.
+    """
+    position = torch.arange(start, start + length, dtype=torch.float64)
+    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    angle = position[:, None] / 10000.0**exponent  # (length, ceil(d_model / 2))
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (length, …, 2)
+    return table.flatten(1)[:, :d_model].to(torch.get_default_dtype())
+
+
+class SinusoidalPositionalEncoding(nn.Module):
+    """Adds the sinusoids to a sequence. Nothing is learned and no length is too long.
+
+    Args:
+        d_model: Width of the sequence.
+        max_length: Positions computed beforehand; the table grows when more are needed.
+
+    Paper: §3.5.
+    """
+
+    def __init__(self, d_model: int, max_length: int = 1024) -> None:
+        super().__init__()
+        table = sinusoidal_positional_encoding(max_length, d_model)
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(
+        self, x: Float[Tensor, "batch length d_model"], start: int = 0
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Add positions ``start``, ``start + 1``, … to x."""
+        end = start + x.size(1)
+        if end > self.table.size(0):
+            longer = sinusoidal_positional_encoding(2 * end, x.size(2))
+            self.table = longer.to(self.table)
+        return x + self.table[start:end]
+
+
+class LearnedPositionalEncoding(nn.Module):
+    """Adds a learned vector for each position, as Table 3's row (E) does.
+
+    Args:
+        d_model: Width of the sequence.
+        max_length: Rows of the table: the longest sequence that it can encode.
+
+    Paper: §3.5, §6.2; Gehring et al. (2017).
+    """
+
+    def __init__(self, d_model: int, max_length: int = 1024) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(max_length, d_model))
+        # Of the size of an unscaled embedding, so that words outweigh positions.
+        nn.init.normal_(self.table, std=d_model**-0.5)
+
+    def forward(
+        self, x: Float[Tensor, "batch length d_model"], start: int = 0
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Add positions ``start``, ``start + 1``, … to x.
+
+        Raises:
+            InputError: The sequence is longer than the table.
+        """
+        end = start + x.size(1)
+        if end > self.table.size(0):
+            raise InputError(
+                f"A sequence of {end} positions does not fit in the learned table of "
+                f"max_length = {self.table.size(0)}: shorten it, or train with a larger "
+                "max_length or with sinusoidal positions."
+            )
+        return x + self.table[start:end]
