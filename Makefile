@@ -1,0 +1,80 @@
+# Everything that the project can do, each by one command. `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ENVIRONMENT := $(VENV)/made-from-requirements
+SITE := _build/html
+PORT ?= 8000
+BEGAN := $(shell date +%s)
+
+# One thread a process: on a shared machine two threads are slower than one.
+export OMP_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help environment book test serve lint format notebooks site clean
+
+help: ## list the commands
+	@echo "make …"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+book: environment ## execute what has changed and build the site into _build/html
+	@echo "==> Notebooks: those that are not in the cache"
+	@$(BIN)/python tools/execute.py --stale
+	@$(MAKE) --no-print-directory site
+	@$(BIN)/python tools/record_time.py "make book" --began $(BEGAN) --new $(ENVIRONMENT)
+	@echo
+	@echo "The book is built: open $(SITE)/index.html, or run 'make serve'."
+
+test: environment ## check style, the package, every notebook, the built site
+	@$(MAKE) --no-print-directory lint
+	@echo "==> Tests: the package, the tools, the text"
+	@$(BIN)/python -m pytest tests --ignore=tests/site -q -n 2
+	@echo "==> Notebooks: every cell of every one; the outputs become the book's"
+	@$(BIN)/python tools/execute.py --all
+	@$(MAKE) --no-print-directory site
+	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
+	@$(BIN)/python -m pytest tests/site -q
+	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --new $(ENVIRONMENT)
+	@echo
+	@echo "Passed: style, package, notebooks, site."
+
+serve: ## show the built site at http://127.0.0.1:8000 (PORT=… for another port)
+	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	@echo "The book is at http://127.0.0.1:$(PORT) until you press Ctrl-C."
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
+
+lint: environment ## check code and notebooks; changes nothing
+	@echo "==> Style: ruff, and the notebooks' normal form"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || \
+		{ echo "The layout of the files above is not ruff's: run 'make format'."; exit 1; }
+	@$(BIN)/python tools/notebooks.py --check
+	@echo "Style is clean."
+
+format: environment ## bring code and notebooks into their normal form
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+	@$(BIN)/python tools/notebooks.py
+
+clean: ## remove what was built; the environment stays
+	rm -rf _build
+
+# The steps that the commands above share.
+
+site:
+	@echo "==> Site: strict, every warning is an error"
+	@$(BIN)/jupyter-book build . -W -n --keep-going -q
+
+environment: $(ENVIRONMENT)
+
+$(ENVIRONMENT): requirements.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "No $(PYTHON) here: install Python 3.11 or newer, or say PYTHON=/path/to/python."; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
+		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
+	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@

@@ -1,0 +1,83 @@
+"""The directive ``{chapters}``: the table of chapters, read from ``book/chapters.yml``.
+
+A chapter whose notebook is part of the book is a link; the others are named as planned.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
+
+
+def parts() -> list[dict]:
+    """The parts of the book: ``title``, ``paper``, ``chapters`` (``name``, ``title``, …)."""
+    return yaml.safe_load(DATA.read_text(encoding="utf-8"))
+
+
+def number(name: str) -> int:
+    """The number in a notebook's name: 3 for ``03-attention``."""
+    return int(name.partition("-")[0])
+
+
+class Chapters(SphinxDirective):
+    """Draws the table."""
+
+    option_spec = {"class": directives.class_option}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(DATA))
+        box = nodes.container(classes=["chapters"])
+        for part in parts():
+            box += nodes.rubric("", part["title"], classes=["chapters-part"])
+            items = nodes.bullet_list(classes=["chapters-list"])
+            items += list(self._items(part))
+            box += items
+        return [box]
+
+    def _items(self, part: dict) -> Iterator[nodes.list_item]:
+        for chapter in part["chapters"]:
+            document = f"notebooks/{chapter['name']}"
+            written = document in self.env.found_docs
+            paragraph = nodes.paragraph()
+            paragraph += nodes.inline(
+                "", str(number(chapter["name"])), classes=["chapter-number"]
+            )
+            paragraph += nodes.Text(" ")
+            title = nodes.inline("", chapter["title"], classes=["chapter-title"])
+            paragraph += self._link(document, title) if written else title
+            paragraph += nodes.Text(" ")
+            paragraph += nodes.inline(
+                "", chapter["question"], classes=["chapter-question"]
+            )
+            state = "written" if written else "planned"
+            if not written:
+                paragraph += nodes.Text(" ")
+                paragraph += nodes.inline("", "planned", classes=["chapter-state"])
+            yield nodes.list_item("", paragraph, classes=[state])
+
+    def _link(self, document: str, title: nodes.inline) -> nodes.Node:
+        from sphinx.addnodes import pending_xref
+
+        reference = pending_xref(
+            "",
+            title,
+            refdomain="std",
+            reftype="doc",
+            reftarget=f"/{document}",
+            refdoc=self.env.docname,
+            refexplicit=True,
+            refwarn=True,
+        )
+        return reference
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directive."""
+    app.add_directive("chapters", Chapters)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,115 @@
+"""Every script that a page needs is served by the site itself.
+
+MathJax comes out of the wheel ``sphinx-mathjax-offline`` (only the files that a page can
+ask for), Vega out of ``vl-convert-python``. What works online only is dropped. Altair's
+own output stays as it is, so that the same notebook draws in Colab too.
+"""
+
+import json
+import re
+import shutil
+from importlib.metadata import distribution
+from pathlib import Path
+
+import altair
+import vl_convert
+from sphinx.application import Sphinx
+
+MATHJAX_ENTRY = "mathjax/tex-mml-chtml.js"
+MATHJAX_PARTS = (
+    "tex-mml-chtml.js",
+    "output/chtml/fonts/woff-v2/",
+    "input/tex/extensions/",
+    "a11y/",
+    "sre/mathmaps/base.json",
+    "sre/mathmaps/en.json",
+    "ui/",
+)
+# 1.5 MB of script for icons that the theme's web font draws as well.
+FONT_AWESOME_SCRIPT = re.compile(
+    r"\s*<(?:script|link)\b[^>]*"
+    r"(?:fontawesome/[^\">]*/js/|scripts/fontawesome\.js)[^>]*>(?:</script>)?"
+)
+# It hides the visible words of a folded cell's label from screen readers.
+FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"')
+
+
+def place_mathjax(target: Path) -> None:
+    """Copy the part of MathJax that a page can ask for."""
+    files = distribution("sphinx-mathjax-offline").files or []
+    entry = next(file for file in files if str(file).endswith(MATHJAX_ENTRY))
+    root = Path(str(entry.locate())).parent
+    for source in root.rglob("*"):
+        name = source.relative_to(root).as_posix()
+        if source.is_file() and name.startswith(MATHJAX_PARTS):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target / name)
+
+
+def vega_script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script.
+
+    Altair's output asks ``VEGA_DEBUG`` which versions are there already, and loads from
+    another host only what is missing.
+    """
+    version = ".".join(altair.VEGALITE_VERSION.split(".")[:2])
+    present = {
+        "vega_version": altair.VEGA_VERSION,
+        "vegalite_version": altair.VEGALITE_VERSION,
+        "vegaembed_version": altair.VEGAEMBED_VERSION,
+    }
+    bundle = vl_convert.javascript_bundle(vl_version=version)
+    return f"(() => {{\n{bundle}\n}})();\nwindow.VEGA_DEBUG = {json.dumps(present)};\n"
+
+
+def place_scripts(app: Sphinx) -> None:
+    """Put the scripts into the site, unless an earlier build did."""
+    if app.builder.format != "html":
+        return
+    vendor = Path(app.outdir) / "_static" / "vendor"
+    if not (vendor / MATHJAX_ENTRY).exists():
+        place_mathjax(vendor / "mathjax")
+    if not (vendor / "vega.js").exists():
+        vendor.mkdir(parents=True, exist_ok=True)
+        (vendor / "vega.js").write_text(vega_script(), encoding="utf-8")
+
+
+def choose_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
+    """Drop what needs another host or comes twice; add Vega where there is a chart."""
+    kept, seen = [], set()
+    for script in context.get("script_files", []):
+        body = (getattr(script, "attributes", None) or {}).get("body") or ""
+        name = str(getattr(script, "filename", "") or "")
+        if "thebe" in (body + name).lower() or body in seen:
+            continue
+        seen |= {body} - {""}
+        kept.append(script)
+    context["script_files"][:] = kept  # Sphinx goes on to append to this very list
+    context["css_files"][:] = [
+        sheet
+        for sheet in context.get("css_files", [])
+        if "thebe" not in str(getattr(sheet, "filename", sheet))
+    ]
+    if "vegaEmbed" in (context.get("body") or ""):
+        app.add_js_file("vendor/vega.js", priority=100)
+        app.add_js_file("charts.js", priority=110)
+
+
+def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
+    """Mend in the finished pages what the theme offers no option for."""
+    if exception or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        tidy = FONT_AWESOME_SCRIPT.sub("", text)
+        tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
+        if tidy != text:
+            page.write_text(tidy, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the three steps to the build."""
+    app.connect("builder-inited", place_scripts)
+    app.connect("html-page-context", choose_scripts, priority=400)
+    app.connect("build-finished", tidy_pages)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

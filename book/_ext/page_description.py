@@ -1,0 +1,36 @@
+"""A description for search engines and link previews: the page's first paragraph."""
+
+from html import escape
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LONGEST = 160  # characters; search results show no more
+
+
+def describe(doctree: nodes.document) -> str:
+    """The first paragraph of running text, cut at a word, or an empty string."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        only_links = all(isinstance(c, nodes.reference) for c in paragraph.children)
+        if len(text) < 40 or only_links:
+            continue
+        if len(text) <= LONGEST:
+            return text
+        return text[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
+    return ""
+
+
+def add_description(app: Sphinx, page, template, context: dict, doctree) -> None:
+    """Add the meta tag, unless the page brings its own."""
+    tags = context.get("metatags", "")
+    if doctree is not None and 'name="description"' not in tags:
+        text = describe(doctree) or context.get("title", "")
+        tag = f'<meta name="description" content="{escape(text)}" />'
+        context["metatags"] = f"{tags}\n{tag}"
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to the build."""
+    app.connect("html-page-context", add_description)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,123 @@
+"""The directives of the page of run times: measured on the machine that built the book.
+
+``{command-times}`` shows how long ``make test`` and ``make book`` last took,
+``{chapter-times}`` what each notebook took when it was executed for this build, and
+``{machine}`` on what.
+"""
+
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+from aiayn.book.environment import machine
+from docutils import nodes
+from myst_nb.sphinx_ import NbMetadataCollector
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
+
+CASES = {
+    "environment": "with a new environment",
+    "all": "all notebooks executed",
+    "cache": "nothing executed",
+}
+COMMANDS = ("make test", "make book")
+SHOWN_VERSIONS = ("numpy", "altair", "matplotlib", "jupyter-book", "sphinx")
+UNKNOWN = "not measured yet"
+
+
+class measured(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)
+    """Stands for a table until all notebooks have been read."""
+
+
+class MeasuredDirective(SphinxDirective):
+    """Leaves a placeholder named after the directive."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.metadata[self.env.docname]["shows-measurements"] = True
+        return [measured(what=self.name)]
+
+
+class FillIn(SphinxPostTransform):
+    """Replace the placeholders when everything has been read."""
+
+    default_priority = 8  # before references are resolved
+
+    def run(self, **_: object) -> None:
+        for node in list(self.document.findall(measured)):
+            if node["what"] == "command-times":
+                new = command_table(Path(self.app.outdir).parent / "times.json")
+            elif node["what"] == "chapter-times":
+                new = chapter_table(self.env)
+            else:
+                new = machine_paragraph()
+            node.replace_self(new)
+
+
+def command_table(times: Path) -> nodes.table:
+    """The last measurement of each command in each case, in seconds."""
+    known = json.loads(times.read_text()) if times.exists() else {}
+    rows = [
+        [command, *(as_time(known.get(command, {}).get(case)) for case in CASES)]
+        for command in COMMANDS
+    ]
+    return table(["command", *CASES.values()], rows)
+
+
+def chapter_table(env) -> nodes.table:
+    """Each executed notebook's run time, in the order of the book."""
+    seconds = {
+        name: data["exec_data"]["runtime"]
+        for name, data in NbMetadataCollector.get_doc_data(env).items()
+        if data.get("exec_data")
+    }
+    rows = [
+        [env.titles[name].astext(), as_time(seconds[name])] for name in sorted(seconds)
+    ]
+    rows += [["all", as_time(sum(filter(None, seconds.values())))]] if rows else []
+    return table(["chapter", "run time"], rows)
+
+
+def machine_paragraph() -> nodes.paragraph:
+    """Processor, cores and the versions that matter."""
+    parts = [f"{name} {version(name)}" for name in SHOWN_VERSIONS]
+    load = f"load {os.getloadavg()[0]:.1f} when this page was built"
+    return nodes.paragraph("", " · ".join([machine(), *parts, load]))
+
+
+def as_time(seconds: float | None) -> str:
+    """Seconds as people read them: ``4.2 s``, ``3 min 5 s``."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def table(header: list[str], rows: list[list[str]]) -> nodes.table:
+    """A plain table."""
+    group = nodes.tgroup(cols=len(header))
+    group += [nodes.colspec(colwidth=1) for _ in header]
+    group += nodes.thead("", _row(header))
+    group += nodes.tbody("", *map(_row, rows))
+    return nodes.table("", group, classes=["colwidths-auto"])
+
+
+def _row(texts: list[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", t)) for t in texts))
+
+
+def pages_to_write_again(app: Sphinx, env) -> list[str]:
+    """The measurements may be new although the page's source is not."""
+    return [name for name, data in env.metadata.items() if "shows-measurements" in data]
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directives and what fills them in."""
+    app.add_node(measured)
+    for name in ("command-times", "chapter-times", "machine"):
+        app.add_directive(name, MeasuredDirective)
+    app.add_post_transform(FillIn)
+    app.connect("env-updated", pages_to_write_again)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,78 @@
+"""The book's typefaces: Source Serif for reading, Source Sans for everything around it.
+
+Both come out of wheels (``font-source-serif-pro``, ``font-source-sans-pro``; SIL Open
+Font License, copied beside the fonts) and are cut down to the characters that European
+languages and simple formulas use.
+"""
+
+from importlib.metadata import distribution
+from pathlib import Path
+
+from fontTools import subset
+from sphinx.application import Sphinx
+
+FACES = [  # wheel, file, family, weight, style
+    ("font-source-serif-pro", "SourceSerifPro-Regular", "Book Serif", 400, "normal"),
+    ("font-source-serif-pro", "SourceSerifPro-It", "Book Serif", 400, "italic"),
+    ("font-source-serif-pro", "SourceSerifPro-Semibold", "Book Serif", 600, "normal"),
+    ("font-source-sans-pro", "SourceSansPro-Regular", "Book Sans", 400, "normal"),
+    ("font-source-sans-pro", "SourceSansPro-Semibold", "Book Sans", 600, "normal"),
+]
+CHARACTERS = [
+    *range(0x20, 0x7F),
+    *range(0xA0, 0x180),  # Latin-1 and Latin Extended-A
+    *range(0x391, 0x3CA),  # Greek
+    *range(0x2010, 0x2040),  # dashes, quotation marks, dots
+    *range(0x2070, 0x20A0),  # superscripts and subscripts
+    *(0x2190, 0x2191, 0x2192, 0x2193, 0x2212, 0x221A, 0x221E, 0x2248, 0x2264, 0x2265),
+]
+
+
+def font_file(wheel: str, name: str) -> Path:
+    """Where an installed wheel keeps one of its files."""
+    files = distribution(wheel).files or []
+    return Path(str(next(file for file in files if file.name == name).locate()))
+
+
+def cut(source: Path, target: Path) -> None:
+    """Write the part of a font that the book uses, compressed for the web."""
+    options = subset.Options(flavor="woff2", layout_features=["*"], desubroutinize=True)
+    font = subset.load_font(str(source), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=CHARACTERS)
+    subsetter.subset(font)
+    subset.save_font(font, str(target), options)
+
+
+def style_sheet() -> str:
+    """The ``@font-face`` rules."""
+    rule = (
+        '@font-face {{ font-family: "{family}"; font-weight: {weight}; '
+        "font-style: {style}; font-display: swap; "
+        'src: url("fonts/{name}.woff2") format("woff2"); }}\n'
+    )
+    return "".join(
+        rule.format(family=family, weight=weight, style=style, name=name)
+        for _, name, family, weight, style in FACES
+    )
+
+
+def place_fonts(app: Sphinx) -> None:
+    """Put fonts, licences and style sheet into the site, unless they are there."""
+    if app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    (static / "fonts").mkdir(parents=True, exist_ok=True)
+    (static / "fonts.css").write_text(style_sheet(), encoding="utf-8")
+    for wheel, name, family, _, _ in FACES:
+        target = static / "fonts" / f"{name}.woff2"
+        if not target.exists():
+            cut(font_file(wheel, f"{name}.otf"), target)
+            licence = static / "fonts" / f"{family}-licence.txt"
+            licence.write_bytes(font_file(wheel, "LICENSE.txt").read_bytes())
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to the build."""
+    app.connect("builder-inited", place_fonts)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,98 @@
+"""Run the notebooks once, for the tests and for the book.
+
+nbval runs every cell as a test (two notebooks at a time), and the hook in ``conftest.py``
+hands the outputs to the cache from which the book is built. The cache knows a notebook by
+its code cells only, so a digest of everything else that can change an output (the
+package, the pins, Python) is kept beside it: when that differs, the cache is dropped.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+from project import BUILD, CACHE, ROOT, notebook_paths
+
+DIGEST = BUILD / "execution.digest"
+LAST_RUN = BUILD / "last_run.json"
+
+
+def digest(root: Path = ROOT) -> str:
+    """A digest of what the outputs depend on besides the notebooks themselves."""
+    total = hashlib.sha256(sys.version.encode())
+    package = (p for p in (root / "src").rglob("*") if p.suffix in {".py", ".json"})
+    for path in sorted([*package, root / "requirements.txt"]):
+        total.update(path.relative_to(root).as_posix().encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def drop_if_outdated() -> bool:
+    """Forget all outputs when the package, the pins or Python have changed."""
+    current = digest()
+    if DIGEST.exists() and DIGEST.read_text() == current:
+        return False
+    had_outputs = CACHE.exists()
+    shutil.rmtree(CACHE, ignore_errors=True)
+    # Sphinx would keep pages whose source has not changed, old outputs and all.
+    shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
+    BUILD.mkdir(exist_ok=True)
+    DIGEST.write_text(current)
+    return had_outputs
+
+
+def stale(paths: list[Path]) -> list[Path]:
+    """Those of the notebooks whose outputs are not in the cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    cache = get_cache(CACHE)
+    missing = []
+    for path in paths:
+        try:
+            cache.match_cache_notebook(nbformat.read(path, as_version=4))
+        except KeyError:
+            missing.append(path)
+    return missing
+
+
+def run(paths: list[Path]) -> int:
+    """Run the notebooks under nbval, two at a time; returns pytest's exit status."""
+    files = [str(path.relative_to(ROOT)) for path in paths]
+    options = [
+        "--nbval-lax",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--fill-cache",
+        str(CACHE),
+    ]
+    parallel = ["-n", "2", "--dist", "loadscope"] if len(files) > 1 else []
+    command = [sys.executable, "-m", "pytest", *options, *parallel, *files]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def main() -> int:
+    """Run all notebooks, or the stale ones, and note how many it were."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="run every notebook")
+    which.add_argument(
+        "--stale", action="store_true", help="only those not in the cache"
+    )
+    everything = parser.parse_args().all
+    if drop_if_outdated():
+        print("The package, the pins or Python have changed: all outputs are dropped.")
+    paths = notebook_paths()
+    chosen = paths if everything else stale(paths)
+    print(f"Running {len(chosen)} of {len(paths)} notebooks.", flush=True)
+    status = run(chosen) if chosen else 0
+    LAST_RUN.write_text(json.dumps({"ran": len(chosen), "of": len(paths)}))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What the other tools need to know about the project: where it is, what it is called."""
+
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+BUILD = ROOT / "_build"
+CACHE = BUILD / ".jupyter_cache"
+
+# Colab brings its own; replacing them there would break what it has loaded.
+NEVER_INSTALLED_BY_A_NOTEBOOK = {"torch", "numpy"}
+
+
+def notebook_paths() -> list[Path]:
+    """Every chapter's notebook, in the order of their numbers."""
+    return sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+def repository(root: Path = ROOT) -> tuple[str, str]:
+    """The repository's address and branch, from the one place that holds them."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    return config["repository"]["url"].rstrip("/"), config["repository"]["branch"]
+
+
+def light_dependencies(root: Path = ROOT) -> list[str]:
+    """Names of what the package needs besides the packages that stay untouched."""
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    requirements = tomllib.loads(text)["project"]["dependencies"]
+    names = [requirement.split(">=")[0].strip() for requirement in requirements]
+    return [name for name in names if name not in NEVER_INSTALLED_BY_A_NOTEBOOK]
