@@ -1,0 +1,11 @@
+"""What the chapters use: set-up, the ledger of claims, quick checks, charts.
+
+Nothing here is imported by ``import aiayn``. Charts live in `aiayn.book.plots` and
+exercise checks in `aiayn.book.checks`; a notebook imports those by name.
+"""
+
+from aiayn.book.claims import settle
+from aiayn.book.quiz import quick_check
+from aiayn.book.setup import setup
+
+__all__ = ["quick_check", "settle", "setup"]

@@ -1,0 +1,91 @@
+"""What a check is made of: a slow, obviously right reference, cases, typical mistakes.
+
+A mistake is itself a function: what a reader who makes it writes. When an answer is
+wrong and equals the outcome of a mistake, the reader gets the message that was meant
+for it. So the same list serves the reader and the test, which feeds each mistake to
+its check and expects each message.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from aiayn.book.checks.comparison import Hint, WrongAnswer, compare, describe
+
+__all__ = ["FunctionCheck", "Mistake", "ValueCheck", "WrongAnswer"]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A typical wrong answer and what to say to the reader who gives it."""
+
+    answer: Any  # the function, or the value, that such a reader hands in
+    message: str  # what is wrong and what to look at, without the solution
+
+
+@dataclass(frozen=True)
+class FunctionCheck:
+    """Checks a reader's function against a reference; call it with the function."""
+
+    exercise: str  # its number in the book: "3.2"
+    reference: Callable[..., Any]  # slow and obviously right
+    cases: Callable[[], Sequence[tuple[Any, ...]]]  # arguments; seeded, made anew
+    mistakes: tuple[Mistake, ...] = ()
+
+    def __call__(self, answer: Callable[..., Any]) -> None:
+        """Print one line if the function is right.
+
+        Raises:
+            WrongAnswer: it is not; the message says what to look at.
+        """
+        if not callable(answer):
+            raise WrongAnswer(
+                "a function was expected. Hand over its name alone, without "
+                "parentheses: check(my_function), not check(my_function(x))."
+            )
+        cases = self.cases()
+        for arguments in cases:
+            self._check_case(answer, arguments)
+        print(f"✓ Exercise {self.exercise}: right, on {len(cases)} different inputs.")
+
+    def _check_case(self, answer: Callable[..., Any], arguments: tuple) -> None:
+        given = _copies(arguments)
+        got = answer(*given)
+        want = self.reference(*_copies(arguments))
+
+        def hints() -> list[Hint]:
+            return [(m.answer(*_copies(arguments)), m.message) for m in self.mistakes]
+
+        compare(got, want, describe(arguments), hints)
+        for before, after in zip(arguments, given, strict=True):
+            if isinstance(before, Tensor) and not before.equal(after):
+                raise WrongAnswer(
+                    "the result is right, but your function changed its input. "
+                    "Operations that end in _ and assignments to slices do that: "
+                    "make a new tensor instead."
+                )
+
+
+@dataclass(frozen=True)
+class ValueCheck:
+    """Checks a number, a truth value or a tensor; call it with the value."""
+
+    exercise: str
+    reference: Callable[[], Any]  # computes the right value
+    mistakes: tuple[Mistake, ...] = ()
+
+    def __call__(self, answer: Any) -> None:
+        """Print one line if the value is right.
+
+        Raises:
+            WrongAnswer: it is not; the message says what to look at.
+        """
+        hints = [(mistake.answer, mistake.message) for mistake in self.mistakes]
+        compare(answer, self.reference(), "your value", lambda: hints)
+        print(f"✓ Exercise {self.exercise}: right.")
+
+
+def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.clone() if isinstance(a, Tensor) else a for a in arguments)

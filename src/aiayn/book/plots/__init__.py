@@ -1,0 +1,19 @@
+"""Charts that chapters draw again and again, in one look.
+
+Rows are queries and columns are keys, everywhere. Every function returns the chart and
+takes a `description`, the text alternative that a screen reader speaks.
+"""
+
+from aiayn.book.plots.attention import attention_map, attention_maps
+from aiayn.book.plots.curves import curves
+from aiayn.book.plots.masks import mask_map
+from aiayn.book.plots.theme import figure, use_theme
+
+__all__ = [
+    "attention_map",
+    "attention_maps",
+    "curves",
+    "figure",
+    "mask_map",
+    "use_theme",
+]

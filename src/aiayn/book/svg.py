@@ -1,0 +1,33 @@
+"""An image made of SVG text, with its text alternative."""
+
+import re
+from dataclasses import dataclass
+
+from aiayn.book.html import STYLE, escape
+
+
+@dataclass(frozen=True)
+class Svg:
+    """SVG mark-up that a notebook shows; plain text where nothing can be drawn.
+
+    Colours written as ``currentColor`` or as the book's CSS properties follow the
+    page's theme, which an image file could not do.
+    """
+
+    markup: str  # from <svg to </svg>
+    description: str
+
+    def _repr_html_(self) -> str:
+        named = re.sub(
+            r"<svg ",
+            f'<svg role="img" aria-label="{escape(self.description)}" ',
+            self.markup,
+            count=1,
+        )
+        return (
+            f'<div class="aiayn">{STYLE}'
+            f'<div class="aiayn-figure" style="overflow-x: auto">{named}</div></div>'
+        )
+
+    def __repr__(self) -> str:
+        return f"[Figure: {self.description}]"
