@@ -14,6 +14,7 @@
       axis: { ...text, gridColor: rule, domainColor: ink, tickColor: ink },
       header: text,
       legend: text,
+      text: { color: ink },
       title: { color: ink, subtitleColor: ink },
       view: { stroke: "transparent" },
     };
