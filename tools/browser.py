@@ -33,8 +33,9 @@ PATIENCE = 30  # seconds, on a machine that does other things as well
 SETTLED = """
 const done = arguments[0];
 const formulas = window.MathJax?.startup?.promise ?? Promise.resolve();
-const twoFrames = () => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)));
-Promise.all([document.fonts.ready, formulas]).then(twoFrames).then(() => done(true));
+const frame = () => new Promise(requestAnimationFrame);
+const ready = Promise.all([document.fonts.ready, formulas]);
+ready.then(frame).then(frame).then(() => done(true));
 """
 CHARTS_DRAWN = """
 return [...document.querySelectorAll(".vega-embed, [id^=altair-viz]")]

@@ -1,9 +1,10 @@
 """Run the notebooks once, for the tests and for the book.
 
-nbval runs every cell as a test (two notebooks at a time), and the hook in ``conftest.py``
-hands the outputs to the cache from which the book is built. The cache knows a notebook by
-its code cells only, so a digest of everything else that can change an output (the
-package, the pins, Python) is kept beside it: when that differs, the cache is dropped.
+nbval runs every cell as a test (two notebooks at a time), and the hook in
+``conftest.py`` hands the outputs to the cache from which the book is built. The cache
+knows a notebook by its code cells only, so a digest of everything else that can change
+an output (the package, the pins, Python) is kept beside it: when that differs, the
+cache is dropped.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 from jupyter_cache import get_cache
+
 from project import BUILD, CACHE, ROOT, notebook_paths
 
 DIGEST = BUILD / "execution.digest"

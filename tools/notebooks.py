@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+
 from project import ROOT, light_dependencies, notebook_paths, repository
 
 METADATA = {
@@ -39,7 +40,7 @@ if find_spec("aiayn") is None:  # in Colab, say; torch stays as it is
     %pip install --quiet --no-deps "git+{{repository}}"
     %pip install --quiet {dependencies}
 
-from aiayn.book.setup import setup
+from aiayn.book import setup
 
 setup("{chapter}")"""
 
@@ -137,15 +138,15 @@ def complaints(path: Path, root: Path = ROOT) -> Iterator[str]:
         if cell.cell_type == "markdown":
             if found := MYST_ONLY.search(cell.source):
                 yield (
-                    f"{where}: {found.group()!r} is MyST's own mark-up, which Colab and "
-                    "code hosts show raw; use plain Markdown."
+                    f"{where}: {found.group()!r} is MyST's own mark-up, which Colab "
+                    "and code hosts show raw; use plain Markdown."
                 )
             continue
         if cell.source.rstrip().endswith(";"):
             yield f"{where}: drop the last ';' (write '_ = …' to show nothing)."
         for number, line in enumerate(cell.source.splitlines(), start=1):
             if len(line) > MAX_COLUMNS and cell.get("id") != SET_UP_ID:
-                yield f"{where}, line {number}: {len(line)} columns, over {MAX_COLUMNS}."
+                yield f"{where}, line {number}: over {MAX_COLUMNS} columns."
 
 
 def main() -> int:

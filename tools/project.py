@@ -1,4 +1,4 @@
-"""What the other tools need to know about the project: where it is, what it is called."""
+"""What the other tools need to know about the project: its places and addresses."""
 
 import tomllib
 from pathlib import Path

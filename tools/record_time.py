@@ -16,7 +16,7 @@ LAST_RUN = BUILD / "last_run.json"
 
 
 def case(began: float, environment: Path, ran: int, of: int) -> str | None:
-    """Which of the three cases it was; None for a mixture, which compares with nothing."""
+    """Which of the three cases it was; None for a mixture of them."""
     if environment.stat().st_mtime >= began:
         return "environment"
     if ran == of:

@@ -2,8 +2,8 @@
 
     python tools/screenshot.py book/index notebooks/03-attention --out /tmp/shots
 
-takes each page at 1280 and 390 px, light and dark. ``--part N`` takes the N-th stretch of
-a long page (1,600 px each), ``--whole`` all of it.
+takes each page at 1280 and 390 px, light and dark. ``--part N`` takes the N-th stretch
+of a long page (1,600 px each), ``--whole`` all of it.
 """
 
 import argparse

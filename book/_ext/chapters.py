@@ -16,7 +16,7 @@ DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
 
 
 def parts() -> list[dict]:
-    """The parts of the book: ``title``, ``paper``, ``chapters`` (``name``, ``title``, …)."""
+    """The parts of the book: each a title and its chapters."""
     return yaml.safe_load(DATA.read_text(encoding="utf-8"))
 
 

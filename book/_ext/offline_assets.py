@@ -1,8 +1,8 @@
 """Every script that a page needs is served by the site itself.
 
-MathJax comes out of the wheel ``sphinx-mathjax-offline`` (only the files that a page can
-ask for), Vega out of ``vl-convert-python``. What works online only is dropped. Altair's
-own output stays as it is, so that the same notebook draws in Colab too.
+MathJax comes out of the wheel ``sphinx-mathjax-offline`` (only the files that a page
+can ask for), Vega out of ``vl-convert-python``. What works online only is dropped.
+Altair's own output stays as it is, so that the same notebook draws in Colab too.
 """
 
 import json

@@ -10,7 +10,7 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-from aiayn.book.environment import machine
+from aiayn.book.setup import machine
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx

@@ -1,13 +1,15 @@
 """The site's colours for query, key, value: those of `aiayn.book.colours`, as CSS.
 
 Notebooks colour a formula with the light page's value, as in ``\\color{#a65a00}Q``,
-because Colab and code hosts know nothing else; on a dark page the rules below replace it.
+because Colab and code hosts know nothing else; on a dark page the rules below replace
+it.
 """
 
 from pathlib import Path
 
-from aiayn.book.colours import ROLES, css_properties
 from sphinx.application import Sphinx
+
+from aiayn.book.colours import ROLES, css_properties
 
 DARK = "html[data-theme=dark]"
 
