@@ -15,10 +15,9 @@ from aiayn.model.positional import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
     AttentionWeights,
-    Decoder,
-    Encoder,
     Transformer,
     shift_right,
 )

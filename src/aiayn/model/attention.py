@@ -12,15 +12,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from aiayn.errors import InputError
+from aiayn.model.validation import check_rates, head_widths
 
 
 def scaled_dot_product_attention(
-    query: Float[Tensor, "... queries d_k"],
-    key: Float[Tensor, "... keys d_k"],
-    value: Float[Tensor, "... keys d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[Float[Tensor, "... queries d_v"], Float[Tensor, "... queries keys"]]:
+    query: Float[Tensor, "*#batch queries d_k"],
+    key: Float[Tensor, "*#batch keys d_k"],
+    value: Float[Tensor, "*#batch keys d_v"],
+    mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
+) -> tuple[Float[Tensor, "*#batch queries d_v"], Float[Tensor, "*#batch queries keys"]]:
     r"""The mean of the values, weighted by how well each key answers the query.
 
     $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$$
@@ -36,27 +36,29 @@ def scaled_dot_product_attention(
         sum to one over the keys (to zero where a query may attend to nothing).
 
     Paper: §3.2.1, equation (1).
+
+    A query that fits one key much better than the other gets that key's value:
+
+    >>> query, key = torch.tensor([[9.0, 0.0]]), torch.tensor([[9.0, 0.0], [0.0, 9.0]])
+    >>> context, weights = scaled_dot_product_attention(query, key, torch.eye(2))
+    >>> context
+    tensor([[1., 0.]])
     """
     d_k = query.size(-1)
     scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(dim=-1)  # (..., queries, keys)
-    if mask is not None:
-        # A row of -inf has no softmax (NaN): whoever sees nothing, gets nothing.
-        weights = weights.masked_fill(~mask, 0.0)
-    return weights @ value, weights
+    weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
+    return weights @ value, weights  # (..., queries, d_v)
 
 
 def additive_attention(
-    query: Float[Tensor, "... queries d_query"],
-    key: Float[Tensor, "... keys d_key"],
-    value: Float[Tensor, "... keys d_v"],
+    query: Float[Tensor, "*#batch queries d_query"],
+    key: Float[Tensor, "*#batch keys d_key"],
+    value: Float[Tensor, "*#batch keys d_v"],
     query_weight: Float[Tensor, "d_hidden d_query"],
     key_weight: Float[Tensor, "d_hidden d_key"],
     score_weight: Float[Tensor, " d_hidden"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[Float[Tensor, "... queries d_v"], Float[Tensor, "... queries keys"]]:
+    mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
+) -> tuple[Float[Tensor, "*#batch queries d_v"], Float[Tensor, "*#batch queries keys"]]:
     r"""Attention whose scores come from a network with one hidden layer.
 
     $$\mathrm{score}(q, k) = v^\top \tanh(W q + U k)$$
@@ -80,12 +82,17 @@ def additive_attention(
         + F.linear(key, key_weight)[..., None, :, :]
     )  # (..., queries, keys, d_hidden)
     scores = hidden @ score_weight  # (..., queries, keys)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(dim=-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
-    return weights @ value, weights
+    weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
+    return weights @ value, weights  # (..., queries, d_v)
+
+
+def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Weights that sum to one over the keys that the mask lets through."""
+    if mask is None:
+        return scores.softmax(dim=-1)
+    weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
+    # A row of nothing but -inf has no softmax (NaN): who may see nothing gets nothing.
+    return weights.masked_fill(~mask, 0.0)
 
 
 class MultiHeadAttention(nn.Module):
@@ -106,6 +113,10 @@ class MultiHeadAttention(nn.Module):
         d_v: Width of a head's values; None: d_model / num_heads.
         dropout: Probability that a weight is dropped in training (not in the paper).
 
+    Raises:
+        InputError: A size is not positive, dropout lies outside [0, 1), or num_heads
+            does not divide d_model although d_k or d_v is left to follow from it.
+
     Paper: §3.2.2.
     """
 
@@ -118,29 +129,24 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if None in (d_k, d_v) and d_model % num_heads:
-            raise InputError(
-                f"d_model = {d_model} is not divisible by num_heads = {num_heads}: "
-                "change one of them, or give d_k and d_v."
-            )
+        check_rates(dropout=dropout)
+        self.d_k, self.d_v = head_widths(d_model, num_heads, d_k, d_v)
         self.num_heads = num_heads
-        self.d_k = d_k or d_model // num_heads
-        self.d_v = d_v or d_model // num_heads
         self.dropout = dropout
         self.query_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
         self.key_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
         self.value_projection = nn.Linear(d_model, num_heads * self.d_v, bias=False)
         self.output_projection = nn.Linear(num_heads * self.d_v, d_model, bias=False)
-        for projection in self.children():
+        for weight in self.parameters():
             # The paper is silent. Glorot keeps the variance of what passes through.
-            nn.init.xavier_uniform_(projection.weight)
+            nn.init.xavier_uniform_(weight)
 
     def forward(
         self,
         query: Float[Tensor, "batch queries d_model"],
         key: Float[Tensor, "batch keys d_model"],
         value: Float[Tensor, "batch keys d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "batch queries d_model"],
@@ -157,7 +163,7 @@ class MultiHeadAttention(nn.Module):
                 step; otherwise torch's fused kernel computes the same in one.
 
         Returns:
-            The output, and the weights or None.
+            The output, and the weights (as they are before dropout) or None.
         """
         keys, values = self.keys_and_values(key, value)
         return self.attend(query, keys, values, mask, need_weights)
@@ -169,7 +175,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch heads keys d_k"], Float[Tensor, "batch heads keys d_v"]
     ]:
-        """What a decoder may keep from one step to the next: projected, split in heads."""
+        """Project and split into heads: what a decoder keeps from step to step."""
         keys = self._split(self.key_projection(key), self.d_k)
         values = self._split(self.value_projection(value), self.d_v)
         return keys, values
@@ -179,7 +185,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "batch queries d_model"],
         keys: Float[Tensor, "batch heads keys d_k"],
         values: Float[Tensor, "batch heads keys d_v"],
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "batch queries d_model"],
@@ -189,8 +195,9 @@ class MultiHeadAttention(nn.Module):
         queries = self._split(self.query_projection(query), self.d_k)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
-            _, weights = scaled_dot_product_attention(queries, keys, values, mask)
-            context = F.dropout(weights, dropout) @ values
+            context, weights = scaled_dot_product_attention(queries, keys, values, mask)
+            if dropout:
+                context = F.dropout(weights, dropout) @ values
         else:
             weights = None
             context = F.scaled_dot_product_attention(

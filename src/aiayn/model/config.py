@@ -5,14 +5,20 @@ paper's base model. Fields that the paper does not have (pre-norm, dropout insid
 attention, …) default to what the paper prints and say where they come from.
 """
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from aiayn.errors import InputError
+from aiayn.model.validation import (
+    check_pad_id,
+    check_rates,
+    check_sizes,
+    head_widths,
+)
 
 # Table 3 as it is printed: what each row changes in the base model. The two rows on
 # label smoothing change the training, not the model.
-TABLE_3_ROWS: dict[str, dict] = {
+TABLE_3_ROWS: dict[str, dict[str, Any]] = {
     "base": {},
     "A h=1": {"num_heads": 1},
     "A h=4": {"num_heads": 4},
@@ -41,8 +47,9 @@ class TransformerConfig:
     """What shapes a Transformer; the defaults are the paper's base model.
 
     Raises:
-        InputError: A size is not positive, a rate lies outside [0, 1), or the heads do
-            not divide d_model although d_k or d_v is left to follow from it.
+        InputError: A size is not positive, a rate lies outside [0, 1), an option has no
+            such choice, pad_id is no token, or num_heads does not divide d_model
+            although d_k or d_v is left to follow from it.
     """
 
     vocab_size: int = 37_000
@@ -79,45 +86,45 @@ class TransformerConfig:
     """The token that fills short rows of a batch; nothing attends to it."""
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "d_model", "d_ff", "num_heads", "max_length"):
-            if getattr(self, name) < 1:
-                raise InputError(
-                    f"{name} must be at least 1, not {getattr(self, name)}."
-                )
-        for name in ("num_encoder_layers", "num_decoder_layers"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must not be negative: {getattr(self, name)}.")
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise InputError(
-                    f"{name} is a probability in [0, 1), not {getattr(self, name)}."
-                )
+        check_sizes(
+            1,
+            vocab_size=self.vocab_size,
+            d_ff=self.d_ff,
+            max_length=self.max_length,
+        )
+        check_sizes(
+            0,
+            num_encoder_layers=self.num_encoder_layers,
+            num_decoder_layers=self.num_decoder_layers,
+        )
+        check_rates(
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            activation_dropout=self.activation_dropout,
+        )
+        head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
         if self.norm not in ("post", "pre"):
             raise InputError(f"norm must be 'post' or 'pre', not {self.norm!r}.")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(
                 f"positions must be 'sinusoidal' or 'learned', not {self.positions!r}."
             )
-        if None in (self.d_k, self.d_v) and self.d_model % self.num_heads:
-            raise InputError(
-                f"d_model = {self.d_model} is not divisible by num_heads = "
-                f"{self.num_heads}: change one of them, or set d_k and d_v."
-            )
+        check_pad_id(self.pad_id, self.vocab_size)
 
     @classmethod
-    def base(cls, **changes) -> "TransformerConfig":
+    def base(cls, **changes: Any) -> "TransformerConfig":
         """The base model, 65 million parameters in the paper's count."""
         return cls(**changes)
 
     @classmethod
-    def big(cls, **changes) -> "TransformerConfig":
+    def big(cls, **changes: Any) -> "TransformerConfig":
         """The big model, 213 million parameters in the paper's count."""
         return cls.table3("big", **changes)
 
     @classmethod
-    def tiny(cls, **changes) -> "TransformerConfig":
+    def tiny(cls, **changes: Any) -> "TransformerConfig":
         """A model that trains in minutes on one core: not in the paper."""
-        sizes = {
+        sizes: dict[str, Any] = {
             "vocab_size": 1000,
             "d_model": 128,
             "d_ff": 256,
@@ -128,7 +135,7 @@ class TransformerConfig:
         return cls(**(sizes | changes))
 
     @classmethod
-    def table3(cls, row: str, **changes) -> "TransformerConfig":
+    def table3(cls, row: str, **changes: Any) -> "TransformerConfig":
         """The model of a row of Table 3, for instance ``"A h=16"``.
 
         Raises:
@@ -138,4 +145,4 @@ class TransformerConfig:
             raise InputError(
                 f"Table 3 has no row {row!r}; its rows are {', '.join(TABLE_3_ROWS)}."
             )
-        return replace(cls(**TABLE_3_ROWS[row]), **changes)
+        return cls(**(TABLE_3_ROWS[row] | changes))

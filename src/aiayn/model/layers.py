@@ -1,10 +1,16 @@
-"""§3.1: the layers of encoder and decoder, each sub-layer in a residual connection.
+r"""§3.1: the layers of encoder and decoder, each sub-layer in a residual connection.
 
-Faithful by default: $\\mathrm{LayerNorm}(x + \\mathrm{Dropout}(\\mathrm{Sublayer}(x)))$,
-'post-norm'. The option ``norm="pre"`` gives
-$x + \\mathrm{Dropout}(\\mathrm{Sublayer}(\\mathrm{LayerNorm}(x)))$, which tensor2tensor
-made its default four months after the paper.
+Faithful by default, 'post-norm':
+
+$$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
+
+The option ``norm="pre"`` gives what tensor2tensor made its default four months after
+the paper:
+
+$$x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))$$
 """
+
+from typing import Literal
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -19,31 +25,39 @@ class ResidualNorm(nn.Module):
     """The 'Add & Norm' around a sub-layer: `enter` before it, `leave` after it.
 
     Args:
-        config: Gives d_model, dropout, and whether LayerNorm stands before or after.
+        d_model: Width of what passes through.
+        dropout: Probability that an entry of the sub-layer's output is dropped.
+        norm: Whether LayerNorm stands after the addition or before the sub-layer.
 
     Paper: §3.1; dropout: §5.4; He et al. (2016), Ba et al. (2016).
     """
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(
+        self, d_model: int, dropout: float = 0.0, norm: Literal["post", "pre"] = "post"
+    ) -> None:
         super().__init__()
-        self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.pre = norm == "pre"
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
 
     def enter(
-        self, x: Float[Tensor, "batch length d_model"]
-    ) -> Float[Tensor, "batch length d_model"]:
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch d_model"]:
         """What the sub-layer reads."""
         return self.norm(x) if self.pre else x
 
     def leave(
         self,
-        x: Float[Tensor, "batch length d_model"],
-        update: Float[Tensor, "batch length d_model"],
-    ) -> Float[Tensor, "batch length d_model"]:
+        x: Float[Tensor, "*batch d_model"],
+        update: Float[Tensor, "*batch d_model"],
+    ) -> Float[Tensor, "*batch d_model"]:
         """What the next sub-layer gets: x with the sub-layer's output added."""
         total = x + self.dropout(update)
         return total if self.pre else self.norm(total)
+
+
+def _residual(config: TransformerConfig) -> ResidualNorm:
+    return ResidualNorm(config.d_model, config.dropout, config.norm)
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -65,26 +79,38 @@ def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network.
 
+    Args:
+        config: The sizes of the model that the layer is part of.
+
     Paper: §3.1, 'Encoder'.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.self_attention = _attention(config)
-        self.self_attention_residual = ResidualNorm(config)
+        self.self_attention_residual = _residual(config)
         self.feed_forward = _feed_forward(config)
-        self.feed_forward_residual = ResidualNorm(config)
+        self.feed_forward_residual = _residual(config)
 
     def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Bool[Tensor, "*#batch_heads #length #length"] | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "batch length d_model"],
         Float[Tensor, "batch heads length length"] | None,
     ]:
-        """Return the layer's output, and its attention weights if they are wanted."""
+        """Run both sub-layers.
+
+        Args:
+            x: The sequence.
+            mask: Who may attend to whom.
+            need_weights: Return the attention weights too.
+
+        Returns:
+            The layer's output, and the weights or None.
+        """
         read = self.self_attention_residual.enter(x)
         update, weights = self.self_attention(read, read, read, mask, need_weights)
         x = self.self_attention_residual.leave(x, update)
@@ -95,64 +121,81 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's output, feed-forward network.
 
+    Args:
+        config: The sizes of the model that the layer is part of.
+
     Paper: §3.1, 'Decoder'.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.self_attention = _attention(config)
-        self.self_attention_residual = ResidualNorm(config)
+        self.self_attention_residual = _residual(config)
         self.cross_attention = _attention(config)
-        self.cross_attention_residual = ResidualNorm(config)
+        self.cross_attention_residual = _residual(config)
         self.feed_forward = _feed_forward(config)
-        self.feed_forward_residual = ResidualNorm(config)
+        self.feed_forward_residual = _residual(config)
+
+    def start(
+        self, memory: Float[Tensor, "sentences source_length d_model"]
+    ) -> LayerCache:
+        """Project memory once for all that will be written."""
+        return LayerCache(*self.cross_attention.keys_and_values(memory, memory))
 
     def forward(
         self,
         x: Float[Tensor, "batch target_length d_model"],
-        memory: Float[Tensor, "batch source_length d_model"] | None,
-        target_mask: Bool[Tensor, "..."] | None = None,
-        source_mask: Bool[Tensor, "..."] | None = None,
+        memory: Float[Tensor, "batch source_length d_model"] | LayerCache,
+        target_mask: Bool[Tensor, "*#batch_heads #target_length #written"]
+        | None = None,
+        source_mask: Bool[Tensor, "#sentences 1 1 source_length"] | None = None,
         need_weights: bool = False,
-        cache: LayerCache | None = None,
     ) -> tuple[
         Float[Tensor, "batch target_length d_model"],
-        Float[Tensor, "batch heads queries keys"] | None,
-        Float[Tensor, "batch2 heads queries2 source_length"] | None,
+        Float[Tensor, "batch heads target_length written"] | None,
+        Float[Tensor, "batch heads target_length source_length"] | None,
     ]:
         """Run the three sub-layers.
 
         Args:
-            x: The target so far, or only its newest position where there is a cache.
-            memory: The encoder's output; not needed where there is a cache.
+            x: The target; with a cache, only its newest positions.
+            memory: The encoder's output, or the cache that `start` made of it. A cache
+                remembers the positions of x. It may hold fewer sentences than x has
+                rows: then every sentence has equally many rows, its hypotheses.
             target_mask: Who may look at whom in the target.
             source_mask: Which source positions may be looked at.
-            need_weights: Return attention weights too.
-            cache: Earlier positions; it grows by those of x.
+            need_weights: Return the attention weights too.
 
         Returns:
-            The output, the self-attention's weights and the cross-attention's.
+            The output, and the weights of self-attention and cross-attention or None.
         """
+        cache = memory if isinstance(memory, LayerCache) else self.start(memory)
         read = self.self_attention_residual.enter(x)
-        keys, values = self.self_attention.keys_and_values(read, read)
-        if cache is not None:
-            keys, values = cache.extend(keys, values)
+        keys, values = cache.extend(*self.self_attention.keys_and_values(read, read))
         update, self_weights = self.self_attention.attend(
             read, keys, values, target_mask, need_weights
         )
         x = self.self_attention_residual.leave(x, update)
 
         read = self.cross_attention_residual.enter(x)
-        if cache is not None:
-            keys, values = cache.memory_keys, cache.memory_values
-            # A sentence's hypotheses become queries of one attention.
-            read = read.reshape(keys.size(0), -1, x.size(2))
-        else:
-            keys, values = self.cross_attention.keys_and_values(memory, memory)
-        update, cross_weights = self.cross_attention.attend(
-            read, keys, values, source_mask, need_weights
-        )
-        x = self.cross_attention_residual.leave(x, update.view_as(x))
+        update, weights = self._attend_memory(read, cache, source_mask, need_weights)
+        x = self.cross_attention_residual.leave(x, update)
 
         update = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, update), self_weights, cross_weights
+        return self.feed_forward_residual.leave(x, update), self_weights, weights
+
+    def _attend_memory(
+        self, x: Tensor, cache: LayerCache, mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Cross-attention: a sentence's hypotheses are queries of one attention."""
+        keys, values = cache.memory_keys, cache.memory_values
+        queries = x.reshape(
+            keys.size(0), -1, x.size(2)
+        )  # (sentences, queries, d_model)
+        update, weights = self.cross_attention.attend(
+            queries, keys, values, mask, need_weights
+        )
+        if weights is not None:  # (sentences, heads, queries, source_length)
+            weights = weights.unflatten(2, (-1, x.size(1)))
+            weights = weights.transpose(1, 2).flatten(0, 1)  # one row a hypothesis
+        return update.view_as(x), weights

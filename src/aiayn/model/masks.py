@@ -1,8 +1,8 @@
 """§3.1 and §3.2.3: who may look at whom.
 
 A mask is a boolean tensor, True where a query may attend to a key, as in
-`torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere else;
-they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``.
+`torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere
+else; they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``.
 """
 
 import torch
@@ -47,5 +47,9 @@ def padding_mask(
         A mask for every head and every query of a sentence alike.
 
     The paper does not speak of padding; any batch of unequal sentences needs it.
+
+    >>> padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0)[:, 0, 0].int()
+    tensor([[1, 1, 0],
+            [1, 0, 0]], dtype=torch.int32)
     """
     return (tokens != pad_id)[:, None, None, :]

@@ -35,7 +35,8 @@ def sinusoidal_positional_encoding(
     exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angle = position[:, None] / 10000.0**exponent  # (length, ceil(d_model / 2))
     table = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (length, …, 2)
-    return table.flatten(1)[:, :d_model].to(torch.get_default_dtype())
+    table = table.flatten(1)[:, :d_model]  # (length, d_model), sin and cos in turn
+    return table.to(torch.get_default_dtype())
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -77,7 +78,8 @@ class LearnedPositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_length: int = 1024) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.empty(max_length, d_model))
-        # Of the size of an unscaled embedding, so that words outweigh positions.
+        # The paper is silent. Like the embeddings, but without their √d_model: words
+        # weigh more than positions until training has decided otherwise.
         nn.init.normal_(self.table, std=d_model**-0.5)
 
     def forward(
@@ -92,7 +94,7 @@ class LearnedPositionalEncoding(nn.Module):
         if end > self.table.size(0):
             raise InputError(
                 f"A sequence of {end} positions does not fit in the learned table of "
-                f"max_length = {self.table.size(0)}: shorten it, or train with a larger "
-                "max_length or with sinusoidal positions."
+                f"max_length = {self.table.size(0)}: shorten it, or train with a "
+                "larger max_length or with sinusoidal positions."
             )
         return x + self.table[start:end]

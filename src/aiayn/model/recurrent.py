@@ -1,9 +1,10 @@
 """§1 and §2: what the Transformer replaced, a recurrent encoder–decoder.
 
 Without attention it is the model of Cho et al. (2014): one vector carries the whole
-source. With attention it is that of Bahdanau et al. (2015): a bidirectional encoder, and
-a decoder that looks at every annotation before each word. Differences from theirs: the
-output layer is a tanh layer (theirs is maxout) tied to the embeddings, with dropout.
+source. With attention it is that of Bahdanau et al. (2015): a bidirectional encoder,
+and a decoder that looks at every annotation before each word. Differences from theirs:
+the output layer is a tanh layer (theirs is maxout) tied to the embeddings; dropout; the
+first state is made of what both directions know at their ends; torch's initialisation.
 
 `RecurrentTranslator` is called like `Transformer`, so the same loop trains it and the
 same search writes with it.
@@ -20,11 +21,23 @@ from aiayn.errors import InputError
 from aiayn.model.attention import additive_attention
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
+from aiayn.model.validation import (
+    check_batch,
+    check_pad_id,
+    check_rates,
+    check_sizes,
+    check_tokens,
+)
 
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """What shapes a recurrent encoder–decoder."""
+    """What shapes a recurrent encoder–decoder.
+
+    Raises:
+        InputError: A size is not positive, dropout lies outside [0, 1), or pad_id is no
+            token.
+    """
 
     vocab_size: int = 1000
     """Pieces in the joint vocabulary of both languages."""
@@ -38,13 +51,9 @@ class RecurrentConfig:
     """The token that fills short rows of a batch."""
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "d_model"):
-            if getattr(self, name) < 1:
-                raise InputError(
-                    f"{name} must be at least 1, not {getattr(self, name)}."
-                )
-        if not 0.0 <= self.dropout < 1.0:
-            raise InputError(f"dropout is a probability in [0, 1), not {self.dropout}.")
+        check_sizes(1, vocab_size=self.vocab_size, d_model=self.d_model)
+        check_rates(dropout=self.dropout)
+        check_pad_id(self.pad_id, self.vocab_size)
 
 
 @dataclass
@@ -84,6 +93,9 @@ class RecurrentTranslator(nn.Module):
 
     where h are the annotations; without attention c is one vector for all i.
 
+    Args:
+        config: Its sizes, and whether it attends.
+
     Paper: §1, §2; Cho et al. (2014), Bahdanau et al. (2015).
     """
 
@@ -120,8 +132,8 @@ class RecurrentTranslator(nn.Module):
         return self._decode(target, self.encode(source), source)[0]
 
     def project(
-        self, states: Float[Tensor, "... d_model"]
-    ) -> Float[Tensor, "... vocab"]:
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocab"]:
         """From states to logits, by the embedding matrix."""
         return self.embedding.logits(states)
 
@@ -129,6 +141,8 @@ class RecurrentTranslator(nn.Module):
         self, source: Int[Tensor, "batch source_length"]
     ) -> Float[Tensor, "batch source_length annotation"]:
         """One annotation a source position: what was read up to it from either end."""
+        check_tokens(source, "source", self.config.vocab_size)
+        # A row of nothing but padding is read as one token: packing needs at least one.
         lengths = (source != self.config.pad_id).sum(dim=1).clamp(min=1).cpu()
         embedded = self.dropout(self.embedding(source))
         packed = pack_padded_sequence(
@@ -180,13 +194,9 @@ class RecurrentTranslator(nn.Module):
         forward, backward = memory.chunk(2, dim=-1)  # (batch, source_length, d_model)
         mask = padding_mask(source, self.config.pad_id)[:, 0]  # (batch, 1, length)
         last = (mask[:, 0].sum(dim=1) - 1).clamp(min=0)
-        ends = torch.cat(
-            [
-                forward[torch.arange(len(last), device=last.device), last],
-                backward[:, 0],
-            ],
-            dim=-1,
-        )  # (batch, 2·d_model): what each direction knows when it has read everything
+        rows = torch.arange(source.size(0), device=source.device)
+        # What each direction knows when it has read everything: (batch, 2·d_model).
+        ends = torch.cat([forward[rows, last], backward[:, 0]], dim=-1)
         summary = torch.tanh(self.initial(ends))  # (batch, d_model)
         return RecurrentState(summary, memory, summary, mask)
 
@@ -217,10 +227,11 @@ class RecurrentTranslator(nn.Module):
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor
     ) -> tuple[Tensor, Tensor | None]:
+        check_tokens(target, "target", self.config.vocab_size)
+        check_batch(target, memory, source)
         state = self._begin(memory, source)
         embedded = self.dropout(self.embedding(target))
         steps = [self._advance(token, state) for token in embedded.unbind(dim=1)]
-        states, weights = zip(*steps, strict=True)
-        if not self.config.attention:
-            return torch.stack(states, dim=1), None
-        return torch.stack(states, dim=1), torch.cat(weights, dim=1)
+        states = torch.stack([state for state, _ in steps], dim=1)
+        weights = [row for _, row in steps if row is not None]
+        return states, torch.cat(weights, dim=1) if weights else None

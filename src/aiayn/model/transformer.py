@@ -1,40 +1,47 @@
-"""§3.1, Figure 1: encoder, decoder, and the Transformer that joins them.
+"""§3.1, Figure 1: the Transformer, which joins encoder and decoder.
 
 Differs from the paper in nothing by default. Where the paper is silent: sentences of a
 batch are padded, and padding is never attended to.
 """
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from aiayn.errors import InputError
-from aiayn.model.cache import LayerCache, TransformerState
+from aiayn.model.cache import TransformerState
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.layers import DecoderLayer, EncoderLayer
 from aiayn.model.masks import causal_mask, padding_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
+from aiayn.model.stacks import Decoder, Encoder
+from aiayn.model.validation import check_batch, check_tokens
 
 
 def shift_right(
     target: Int[Tensor, "batch target_length"], start_id: int
 ) -> Int[Tensor, "batch target_length"]:
-    """What the decoder reads while it learns to write target: Figure 1's 'shifted right'.
+    """What the decoder reads while it learns to write target: 'shifted right'.
 
-    Position i of the result is token i - 1 of the target, so that predicting token i
-    never sees token i.
+    Position i of the result is token i - 1 of the target, so that whoever predicts
+    token i has not read it.
+
+    Args:
+        target: What is to be written.
+        start_id: The token that stands before every target.
+
+    Paper: Figure 1 and §3.1.
 
     >>> shift_right(torch.tensor([[7, 8, 9]]), start_id=1)
     tensor([[1, 7, 8]])
     """
     start = target.new_full((target.size(0), 1), start_id)
-    return torch.cat([start, target[:, :-1]], dim=1)
+    return torch.cat([start, target], dim=1)[:, :-1]
 
 
 @dataclass(frozen=True)
@@ -47,73 +54,6 @@ class AttentionWeights:
     encoder: tuple[Float[Tensor, "batch heads source_length source_length"], ...]
     decoder: tuple[Float[Tensor, "batch heads target_length target_length"], ...]
     cross: tuple[Float[Tensor, "batch heads target_length source_length"], ...]
-
-
-class Encoder(nn.Module):
-    """A stack of encoder layers.
-
-    With ``norm="pre"`` a last LayerNorm follows the stack, since nothing in it has
-    normalised the sum of all updates.
-
-    Paper: §3.1.
-    """
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        layers = range(config.num_encoder_layers)
-        self.layers = nn.ModuleList([EncoderLayer(config) for _ in layers])
-        self.norm = _final_norm(config)
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch source_length d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch source_length d_model"], tuple[Tensor | None, ...]]:
-        """Return the memory, and each layer's attention weights if they are wanted."""
-        all_weights = []
-        for layer in self.layers:
-            x, weights = layer(x, mask, need_weights)
-            all_weights.append(weights)
-        return self.norm(x), tuple(all_weights)
-
-
-class Decoder(nn.Module):
-    """A stack of decoder layers, with a last LayerNorm if ``norm="pre"``.
-
-    Paper: §3.1.
-    """
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        layers = range(config.num_decoder_layers)
-        self.layers = nn.ModuleList([DecoderLayer(config) for _ in layers])
-        self.norm = _final_norm(config)
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch target_length d_model"],
-        memory: Float[Tensor, "batch source_length d_model"] | None,
-        target_mask: Bool[Tensor, "..."] | None = None,
-        source_mask: Bool[Tensor, "..."] | None = None,
-        need_weights: bool = False,
-        caches: list[LayerCache] | None = None,
-    ) -> tuple[
-        Float[Tensor, "batch target_length d_model"],
-        tuple[Tensor | None, ...],
-        tuple[Tensor | None, ...],
-    ]:
-        """Return the states, and each layer's self- and cross-attention weights."""
-        all_self, all_cross = [], []
-        for layer, cache in zip(
-            self.layers, caches or [None] * len(self.layers), strict=True
-        ):
-            x, self_weights, cross_weights = layer(
-                x, memory, target_mask, source_mask, need_weights, cache
-            )
-            all_self.append(self_weights)
-            all_cross.append(cross_weights)
-        return self.norm(x), tuple(all_self), tuple(all_cross)
 
 
 class Transformer(nn.Module):
@@ -133,12 +73,10 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        size = (config.vocab_size, config.d_model)
-        self.target_embedding = TokenEmbedding(*size)
-        self.source_embedding = self.output_embedding = self.target_embedding
-        if not config.tie_embeddings:
-            self.source_embedding = TokenEmbedding(*size)
-            self.output_embedding = TokenEmbedding(*size)
+        uses = ("shared",) if config.tie_embeddings else ("source", "target", "output")
+        self.embeddings = nn.ModuleDict(
+            {use: TokenEmbedding(config.vocab_size, config.d_model) for use in uses}
+        )
         if config.positions == "learned":
             positions = LearnedPositionalEncoding
         else:
@@ -175,10 +113,15 @@ class Transformer(nn.Module):
         return states
 
     def project(
-        self, states: Float[Tensor, "... d_model"]
-    ) -> Float[Tensor, "... vocab"]:
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocab"]:
         """From states to logits, by the output matrix (paper: §3.4)."""
-        return self.output_embedding.logits(states)
+        return self.embedding("output").logits(states)
+
+    def embedding(self, use: Literal["source", "target", "output"]) -> TokenEmbedding:
+        """The embedding matrix for a use: the same for all three if they are tied."""
+        name = "shared" if self.config.tie_embeddings else use
+        return cast(TokenEmbedding, self.embeddings[name])
 
     def encode(
         self, source: Int[Tensor, "batch source_length"]
@@ -192,7 +135,7 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "batch source_length d_model"],
         source: Int[Tensor, "batch source_length"],
     ) -> Float[Tensor, "batch target_length vocab"]:
-        """Logits for a target that reads memory; source says where memory is padding."""
+        """Logits for a target that reads memory; source says where that is padding."""
         return self.project(self._decode(target, memory, source)[0])
 
     def attention_weights(
@@ -210,54 +153,37 @@ class Transformer(nn.Module):
         source: Int[Tensor, "sentences source_length"],
     ) -> TransformerState:
         """Encode the source and get ready to write, one token at a time (`step`)."""
-        memory = self.encode(source)
-        layers = [
-            LayerCache(*layer.cross_attention.keys_and_values(memory, memory))
-            for layer in self.decoder.layers
-        ]
+        layers = self.decoder.start(self.encode(source))
         return TransformerState(layers, padding_mask(source, self.config.pad_id))
 
     def step(
         self, tokens: Int[Tensor, " hypotheses"], state: TransformerState
     ) -> Float[Tensor, "hypotheses vocab"]:
         """Read one token a hypothesis and score the next; state moves on in place."""
-        x = self.target_embedding(tokens[:, None])  # (hypotheses, 1, d_model)
+        x = self.embedding("target")(tokens[:, None])  # (hypotheses, 1, d_model)
         x = self.dropout(self.target_positions(x, start=state.position))
         # One query, the newest, may see all that was written: no causal mask.
-        states, _, _ = self.decoder(
-            x, None, None, state.source_mask, caches=state.layers
-        )
+        states, _, _ = self.decoder(x, state.layers, None, state.source_mask)
         state.position += 1
         return self.project(states[:, 0])
 
     def _encode(
         self, source: Tensor, need_weights: bool = False
-    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-        _check_tokens(source, "source", self.config)
-        x = self.source_positions(self.source_embedding(source))
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        check_tokens(source, "source", self.config.vocab_size)
+        x = self.source_positions(self.embedding("source")(source))
         mask = padding_mask(source, self.config.pad_id)
         return self.encoder(self.dropout(x), mask, need_weights)
 
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor, need_weights: bool = False
-    ) -> tuple[Tensor, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]:
-        _check_tokens(target, "target", self.config)
-        x = self.target_positions(self.target_embedding(target))
+    ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
+        check_tokens(target, "target", self.config.vocab_size)
+        check_batch(target, memory, source)
+        x = self.target_positions(self.embedding("target")(target))
         # Padding stands at the end, where the causal mask already hides it.
         target_mask = causal_mask(target.size(1), target.device)
         source_mask = padding_mask(source, self.config.pad_id)
         return self.decoder(
             self.dropout(x), memory, target_mask, source_mask, need_weights
-        )
-
-
-def _final_norm(config: TransformerConfig) -> nn.Module:
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-
-
-def _check_tokens(tokens: Tensor, name: str, config: TransformerConfig) -> None:
-    if tokens.dim() != 2 or tokens.is_floating_point():
-        raise InputError(
-            f"{name} must hold token ids of shape (batch, length), not "
-            f"{tokens.dtype} of shape {tuple(tokens.shape)}."
         )

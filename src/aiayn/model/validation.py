@@ -1,0 +1,84 @@
+"""What the models refuse, each in a sentence: sizes, rates, heads and token ids."""
+
+import torch
+from torch import Tensor
+
+from aiayn.errors import InputError
+
+
+def check_sizes(minimum: int, **sizes: int) -> None:
+    """Every size must be a whole number, and not smaller than minimum."""
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < minimum:
+            raise InputError(
+                f"{name} must be a whole number, at least {minimum}, not {size!r}."
+            )
+
+
+def check_rates(**rates: float) -> None:
+    """Every rate is the probability of dropping something; 1 would drop everything."""
+    for name, rate in rates.items():
+        if not 0.0 <= rate < 1.0:
+            raise InputError(f"{name} is a probability in [0, 1), not {rate}.")
+
+
+def check_pad_id(pad_id: int, vocab_size: int) -> None:
+    """Padding is looked up like every token, so it must be one."""
+    if not 0 <= pad_id < vocab_size:
+        raise InputError(
+            f"pad_id = {pad_id} is no token: vocab_size = {vocab_size} allows 0 to "
+            f"{vocab_size - 1}."
+        )
+
+
+def head_widths(
+    d_model: int, num_heads: int, d_k: int | None = None, d_v: int | None = None
+) -> tuple[int, int]:
+    """Return d_k and d_v; where one is None, it is d_model / num_heads."""
+    check_sizes(1, d_model=d_model, num_heads=num_heads)
+    if None in (d_k, d_v) and d_model % num_heads:
+        raise InputError(
+            f"d_model = {d_model} is not divisible by num_heads = {num_heads}: "
+            "change one of them, or give d_k and d_v."
+        )
+    d_k = d_model // num_heads if d_k is None else d_k
+    d_v = d_model // num_heads if d_v is None else d_v
+    check_sizes(1, d_k=d_k, d_v=d_v)
+    return d_k, d_v
+
+
+def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
+    """Tokens must be ids of the vocabulary, of shape (batch, length).
+
+    The ids themselves are looked at on the CPU only: on a GPU the look would make the
+    program wait for everything that it has queued there.
+    """
+    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
+        raise InputError(
+            f"{name} must hold token ids (int64) of shape (batch, length), not "
+            f"{tokens.dtype} of shape {tuple(tokens.shape)}."
+        )
+    if tokens.size(1) == 0:
+        raise InputError(f"{name} is empty: every row needs at least one token.")
+    if tokens.is_cpu and not torch.compiler.is_compiling() and tokens.numel():
+        lowest, highest = (int(bound) for bound in tokens.aminmax())
+        if lowest < 0 or highest >= vocab_size:
+            raise InputError(
+                f"{name} holds token id {lowest if lowest < 0 else highest}, but "
+                f"vocab_size = {vocab_size} allows 0 to {vocab_size - 1}: cut the text "
+                "into tokens with the tokenizer that the model was trained with."
+            )
+
+
+def check_batch(target: Tensor, memory: Tensor, source: Tensor) -> None:
+    """Target, memory and source must be of the same sentences."""
+    if target.size(0) != source.size(0):
+        raise InputError(
+            f"target has {target.size(0)} rows and source {source.size(0)}: give one "
+            "target for each source."
+        )
+    if memory.shape[:2] != source.shape:
+        raise InputError(
+            f"memory is of {tuple(memory.shape[:2])} positions, but source of "
+            f"{tuple(source.shape)}: memory must be what encode(source) returned."
+        )
