@@ -20,13 +20,13 @@ class Svg:
     def _repr_html_(self) -> str:
         named = re.sub(
             r"<svg ",
-            f'<svg role="img" aria-label="{escape(self.description)}" ',
+            f'<svg role="img" aria-label="{escape(self.description)}" '
+            'style="max-width: 100%; height: auto" ',
             self.markup,
             count=1,
         )
         return (
-            f'<div class="aiayn">{STYLE}'
-            f'<div class="aiayn-figure" style="overflow-x: auto">{named}</div></div>'
+            f'<div class="aiayn">{STYLE}<div class="aiayn-figure">{named}</div></div>'
         )
 
     def __repr__(self) -> str:

@@ -54,14 +54,14 @@ def use_theme() -> None:
     ink = INK.mark
     mpl.rcParams.update(
         {
-            "figure.figsize": (5.6, 3.4),
+            "figure.figsize": (4.8, 3.0),
             "figure.facecolor": "none",
             "axes.facecolor": "none",
             "savefig.facecolor": "none",
             "savefig.bbox": "tight",
             "svg.fonttype": "none",  # letters stay letters: they follow the page's font
             "svg.hashsalt": "aiayn",  # the same figure gives the same file
-            "font.size": FONT_SIZE,
+            "font.size": 11,
             "font.family": "sans-serif",
             "text.color": ink,
             "axes.labelcolor": ink,

@@ -1,0 +1,18 @@
+"""The paper's Figures 1 and 2, drawn anew for this book, as SVG from code.
+
+Each drawing is at most 360 units wide, so that it fits a phone.
+"""
+
+from aiayn.book.diagrams.attention import (
+    multi_head_diagram,
+    scaled_dot_product_attention_diagram,
+)
+from aiayn.book.diagrams.drawing import Diagram
+from aiayn.book.diagrams.transformer import transformer_diagram
+
+__all__ = [
+    "Diagram",
+    "multi_head_diagram",
+    "scaled_dot_product_attention_diagram",
+    "transformer_diagram",
+]

@@ -1,0 +1,112 @@
+"""The building blocks of a diagram: boxes, arrows, frames, words and shapes.
+
+Lines and letters take the page's own colour, so that they read on light and dark
+pages; query, key and value have the colours that they have everywhere in the book.
+"""
+
+from dataclasses import dataclass, field
+
+from aiayn.book.colours import css_colour
+from aiayn.book.html import escape
+from aiayn.book.svg import Svg
+
+_FONT = "font: 13px system-ui, sans-serif"
+_SMALL = "font: 11.5px ui-monospace, monospace"
+_BOX_HEIGHT = 30
+
+
+@dataclass
+class Diagram:
+    """A drawing in the making; positions are centres, y grows downwards."""
+
+    width: int
+    height: int
+    parts: list[str] = field(default_factory=list)
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        label: str,
+        *,
+        width: float = 110,
+        height: float = _BOX_HEIGHT,
+        role: str = "neutral",
+        filled: bool = True,
+    ) -> None:
+        """A labelled box in the colour of a role; ``\\n`` breaks the label."""
+        self.parts.append(
+            f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" '
+            f'height="{height:g}" rx="5" style="fill: {css_colour(role)}; '
+            f'fill-opacity: {0.16 if filled else 0}; stroke: {css_colour(role)}; stroke-width: 1.5"/>'
+        )
+        lines = label.split("\n")
+        for number, line in enumerate(lines):
+            self.text(x, y + 16 * (number - (len(lines) - 1) / 2), line)
+
+    def frame(self, x: float, y: float, width: float, height: float) -> None:
+        """A dashed frame around what is repeated; x and y are its top left corner."""
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="9" '
+            'style="fill: none; stroke: currentColor; stroke-opacity: 0.5; '
+            'stroke-dasharray: 5 4"/>'
+        )
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        anchor: str = "middle",
+        role: str | None = None,
+        small: bool = False,
+    ) -> None:
+        """Words, centred on their position; small ones are shapes."""
+        fill = css_colour(role) if role else "currentColor"
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" '
+            f'dominant-baseline="central" style="{_SMALL if small else _FONT}; '
+            f'fill: {fill}">{escape(words)}</text>'
+        )
+
+    def arrow(
+        self, *points: tuple[float, float], role: str | None = None, head: bool = True
+    ) -> None:
+        """A line through the points, with a head at the last one."""
+        colour = css_colour(role) if role else "currentColor"
+        line = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self.parts.append(
+            f'<polyline points="{line}" style="fill: none; stroke: {colour}; '
+            'stroke-width: 1.6"/>'
+        )
+        if head:
+            self.parts.append(_arrow_head(points[-2], points[-1], colour))
+
+    def plus(self, x: float, y: float) -> None:
+        """A circled plus, where positional encodings are added."""
+        self.parts.append(
+            f'<circle cx="{x:g}" cy="{y:g}" r="9" '
+            'style="fill: none; stroke: currentColor; stroke-width: 1.5"/>'
+        )
+        self.arrow((x - 5, y), (x + 5, y), head=False)
+        self.arrow((x, y - 5), (x, y + 5), head=False)
+
+    def finish(self, title: str, description: str) -> Svg:
+        """The finished image with its text alternative."""
+        markup = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" '
+            f'height="{self.height}" viewBox="0 0 {self.width} {self.height}">'
+            f"<title>{escape(title)}</title>{''.join(self.parts)}</svg>"
+        )
+        return Svg(markup, f"{title}. {description}")
+
+
+def _arrow_head(start: tuple[float, float], end: tuple[float, float], fill: str) -> str:
+    """A small triangle that points from start to end; lines are level or upright."""
+    (x0, y0), (x, y) = start, end
+    dx, dy = (x > x0) - (x < x0), (y > y0) - (y < y0)
+    left = (x - 7 * dx - 4 * dy, y - 7 * dy + 4 * dx)
+    right = (x - 7 * dx + 4 * dy, y - 7 * dy - 4 * dx)
+    corners = " ".join(f"{a:g},{b:g}" for a, b in ((x, y), left, right))
+    return f'<polygon points="{corners}" style="fill: {fill}"/>'
