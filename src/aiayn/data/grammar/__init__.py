@@ -1,0 +1,116 @@
+"""The embedded corpus: a synchronous grammar of everyday English and German.
+
+It stands in for the WMT 2014 data of §5.1, which no chapter can train on in two minutes.
+One derivation yields a sentence pair, its gold word alignment and both constituency
+trees. It is seeded and unlimited, and nothing is downloaded.
+
+Choices that make each English sentence have one translation here:
+
+- The simple past is the Präteritum (*ate*: aß), the present perfect the Perfekt (*has
+  eaten*: hat gegessen). *They read* and *they put* are always the present.
+- *you* is left out: German would need to know who is spoken to.
+- Persons whose English noun has no gender are men (*teacher*: Lehrer), as *he* shows.
+- *when* is *wenn* in the present and *als* in the past.
+- *eat* is *essen* for persons and *fressen* for animals; *put* is *stellen* for what
+  stands upright and *legen* for what lies flat.
+
+Modules: `nouns`, `verbs` and `words` hold the lexicon; `german` and `english` inflect;
+`phrases` and `clauses` write one specification in both languages; `draw` and `sentences`
+draw specifications; `splits` says what is held out; `sample` has the result.
+"""
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from aiayn.data.grammar.draw import Draw
+from aiayn.data.grammar.sample import (
+    GrammarSample,
+    align,
+    detokenise,
+    grow,
+    words_of,
+)
+from aiayn.data.grammar.sentences import KINDS, derive
+from aiayn.data.grammar.splits import SPLITS, held_out_combinations, split_of
+from aiayn.errors import InputError
+
+__all__ = [
+    "KINDS",
+    "SPLITS",
+    "GrammarSample",
+    "detokenise",
+    "generate",
+    "held_out_combinations",
+    "load_grammar",
+]
+
+TRAIN_SIZE = 20_000
+HELD_OUT_SIZE = 1_000
+
+
+def generate(count: int, *, seed: int, split: str = "train") -> list[GrammarSample]:
+    """Draws samples of one split, all with different English sides.
+
+    Which split a sentence belongs to is a matter of the sentence alone, so splits never
+    overlap, whatever the seeds and sizes.
+
+    Args:
+        count: How many.
+        seed: The same seed gives the same samples; a longer list begins with a shorter.
+        split: "train", "validation", "test" or "combinations".
+
+    Raises:
+        InputError: The split is none of these, or the count is negative.
+
+    >>> generate(1, seed=3)[0].split
+    'train'
+    """
+    if split not in SPLITS:
+        raise InputError(f"split must be one of {', '.join(SPLITS)}, got '{split}'.")
+    if count < 0:
+        raise InputError(f"count must not be negative, got {count}.")
+    stream = _stream(seed, split)
+    return [next(stream) for _ in range(count)]
+
+
+def load_grammar(
+    *, size: int = TRAIN_SIZE, held_out_size: int = HELD_OUT_SIZE, seed: int = 0
+) -> Mapping[str, list[GrammarSample]]:
+    """The four splits: train, validation, test and held-out combinations.
+
+    Args:
+        size: Training samples.
+        held_out_size: Samples of each of the other three.
+        seed: Decides which ones are drawn.
+    """
+    sizes = {split: size if split == "train" else held_out_size for split in SPLITS}
+    return {split: generate(sizes[split], seed=seed, split=split) for split in SPLITS}
+
+
+def _stream(seed: int, split: str) -> Iterator[GrammarSample]:
+    """Endlessly many samples of one split without repetition of an English side."""
+    rng = Random(f"{seed} {split}")
+    seen: set[str] = set()
+    while True:
+        draw = Draw(rng, combine=split == "combinations")
+        kind, (english, german) = derive(draw)
+        source_words = words_of(english)
+        source_tokens = tuple(word[1] for word in source_words)
+        source = detokenise(source_tokens)
+        if source in seen or split_of(source, draw.combined) != split:
+            continue
+        seen.add(source)
+        target_words = words_of(german)
+        target_tokens = tuple(word[1] for word in target_words)
+        yield GrammarSample(
+            source=source,
+            target=detokenise(target_tokens),
+            source_tokens=source_tokens,
+            target_tokens=target_tokens,
+            alignment=align(source_words, target_words),
+            source_tree=grow(english),
+            target_tree=grow(german),
+            kind=kind,
+            tags=frozenset(draw.tags),
+            split=split,
+        )

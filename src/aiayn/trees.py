@@ -1,0 +1,319 @@
+"""Constituency trees for §6.3: bracketed text, linearisation, and bracket scores.
+
+The paper parses English with the model that translates: the target sequence is the tree
+written as a string, as Vinyals et al. (2015, "Grammar as a Foreign Language") do it. An
+opening symbol carries its label, and so does a closing one: `(S (NP XX XX )NP )S`. Words
+are left out, and part-of-speech tags are all written `XX`.
+
+Scores follow the conventions of `evalb` with its usual parameter file: see `brackets`.
+Everything that walks a tree does so without recursion; `parse_tree` and `delinearise`
+refuse trees deeper than `MAX_DEPTH`, because comparing two trees with `==` does recurse.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aiayn.errors import InputError
+
+MAX_DEPTH = 200
+"""Deepest tree that is read. The deepest in a news treebank has some 40 levels."""
+
+ANY_TAG = "XX"
+"""What a linearised tree holds in the place of every part-of-speech tag."""
+
+ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
+PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One constituent: a label over children, each a `Tree` or a word.
+
+    >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))")
+    >>> tree.leaves
+    ('The', 'dog', 'sleeps', '.')
+    """
+
+    label: str
+    children: "tuple[Tree | str, ...]"
+
+    @property
+    def is_preterminal(self) -> bool:
+        """Whether this is a part-of-speech tag over one word."""
+        return len(self.children) == 1 and isinstance(self.children[0], str)
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The words, from left to right."""
+        return tuple(part for part in _walk(self) if isinstance(part, str))
+
+    @property
+    def depth(self) -> int:
+        """Labels on the longest path from the root to a word."""
+        depth = deepest = 0
+        for part in _walk(self):
+            if isinstance(part, Tree):
+                depth += 1
+                deepest = max(deepest, depth)
+            elif part is None:
+                depth -= 1
+        return deepest
+
+    def spans(self) -> "list[Span]":
+        """Every constituent that is no preterminal, in the order of its opening bracket.
+
+        >>> parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))").spans()
+        [Span(label='S', start=0, end=2), Span(label='NP', start=0, end=1), \
+Span(label='VP', start=1, end=2)]
+        """
+        found: list[Span] = []
+        unfinished: list[int] = []
+        position = 0
+        for part in _walk(self):
+            if isinstance(part, Tree):
+                unfinished.append(len(found))
+                found.append(Span(part.label, position, -int(part.is_preterminal)))
+            elif part is None:
+                index = unfinished.pop()
+                if found[index].end < 0:
+                    del found[index]
+                else:
+                    found[index] = found[index]._replace(end=position)
+            else:
+                position += 1
+        return found
+
+    def __str__(self) -> str:
+        pieces: list[str] = []
+        for part in _walk(self):
+            if part is None:
+                pieces.append(")")
+            else:
+                pieces.append(
+                    f" ({part.label}" if isinstance(part, Tree) else f" {part}"
+                )
+        return "".join(pieces).lstrip()
+
+
+class Span(NamedTuple):
+    """A labelled constituent over the words start, …, end - 1."""
+
+    label: str
+    start: int
+    end: int
+
+
+class BracketScore(NamedTuple):
+    """Labelled bracket precision, recall and their harmonic mean, between 0 and 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def _walk(tree: Tree) -> "Iterator[Tree | str | None]":
+    """Yields each subtree as it opens, each word, and None as a subtree closes."""
+    waiting: list[Tree | str | None] = [tree]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Tree):
+            waiting.append(None)
+            waiting.extend(reversed(part.children))
+
+
+class _Builder:
+    """Grows one tree from opening brackets, words and closing brackets."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[str, list[Tree | str]]] = []
+        self.root: Tree | None = None
+
+    def enter(self, label: str, where: str) -> None:
+        if self.root is not None:
+            raise InputError(f"{where} comes after the end of the tree; give one tree.")
+        if len(self.open) == MAX_DEPTH:
+            raise InputError(
+                f"The tree is more than {MAX_DEPTH} levels deep at {where}; "
+                "this is no constituency tree of a sentence."
+            )
+        self.open.append((label, []))
+
+    def add(self, child: "Tree | str", where: str) -> None:
+        if not self.open:
+            raise InputError(f"{where} stands outside of every bracket of the tree.")
+        self.open[-1][1].append(child)
+
+    def leave(self, where: str) -> None:
+        if not self.open:
+            raise InputError(f"{where} closes a bracket that was never opened.")
+        label, children = self.open.pop()
+        if not children:
+            raise InputError(f"The constituent '{label}' that {where} closes is empty.")
+        tree = Tree(label, tuple(children))
+        if self.open:
+            self.open[-1][1].append(tree)
+        else:
+            self.root = tree
+
+    def finish(self) -> Tree:
+        if self.open:
+            raise InputError(
+                f"The tree ends while {len(self.open)} bracket(s) are still open, the "
+                f"last one labelled '{self.open[-1][0]}'; close them."
+            )
+        if self.root is None:
+            raise InputError(
+                "Expected a bracketed tree such as (S (NN Tea)), got none."
+            )
+        return self.root
+
+
+def parse_tree(text: str) -> Tree:
+    """Reads one tree in Penn style brackets, as `str(tree)` writes it.
+
+    Args:
+        text: `(LABEL child child …)`, where a child is such a tree or a word. The label
+            may be missing, as at the root of the Penn Treebank's trees: it is then "".
+
+    Raises:
+        InputError: The text is empty, a bracket does not match, a constituent is empty,
+            something follows the tree, or the tree is deeper than `MAX_DEPTH`.
+    """
+    builder = _Builder()
+    tokens = list(_TOKEN.finditer(text))
+    index = 0
+    while index < len(tokens):
+        token = tokens[index].group()
+        where = f"'{token}' at character {tokens[index].start() + 1}"
+        if token == "(":
+            label = tokens[index + 1].group() if index + 1 < len(tokens) else "("
+            has_label = label not in "()"
+            builder.enter(label if has_label else "", where)
+            index += has_label
+        elif token == ")":
+            builder.leave(where)
+        else:
+            builder.add(token, where)
+        index += 1
+    return builder.finish()
+
+
+def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
+    """Writes a tree as the sequence of symbols that a model is to emit (Paper: §6.3).
+
+    Args:
+        tree: Every word must stand under its own part-of-speech tag.
+        keep_tags: Write the tags themselves and not `XX`.
+
+    >>> " ".join(linearise(parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")))
+    '(S (NP XX )NP (VP XX )VP )S'
+    """
+    symbols: list[str] = []
+    labels: list[str] = []
+    for part in _walk(tree):
+        if isinstance(part, Tree):
+            labels.append("" if part.is_preterminal else part.label)
+            tag = part.label if keep_tags else ANY_TAG
+            symbols.append(tag if part.is_preterminal else f"({part.label}")
+            bare = [child for child in part.children if isinstance(child, str)]
+            if bare and not part.is_preterminal:
+                raise InputError(
+                    f"The word '{bare[0]}' stands directly under '{part.label}'; to "
+                    "linearise a tree, put each word under a part-of-speech tag."
+                )
+        elif part is None and (label := labels.pop()):
+            symbols.append(f"){label}")
+    return tuple(symbols)
+
+
+def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
+    """The inverse of `linearise`: puts the words back in the place of the tags.
+
+    Raises:
+        InputError: The symbols are no well-formed tree (a model may well emit such), or
+            the number of tags is not the number of words.
+    """
+    builder = _Builder()
+    used = 0
+    for number, symbol in enumerate(symbols, start=1):
+        where = f"Symbol {number}, '{symbol}',"
+        if symbol.startswith("(") and len(symbol) > 1:
+            builder.enter(symbol[1:], where)
+        elif symbol.startswith(")") and len(symbol) > 1:
+            if builder.open and builder.open[-1][0] != symbol[1:]:
+                raise InputError(f"{where} closes a '({builder.open[-1][0]}'.")
+            builder.leave(where)
+        elif symbol in ("", "(", ")"):
+            raise InputError(f"{where} has no label.")
+        else:
+            word = words[used] if used < len(words) else ""
+            used += 1
+            builder.add(Tree(symbol, (word,)), where)
+    if used != len(words):
+        raise InputError(f"The tree has {used} tags for {len(words)} words.")
+    return builder.finish()
+
+
+def brackets(tree: Tree) -> Counter[Span]:
+    """The multiset of labelled constituents that is compared, as `evalb` counts them.
+
+    Left out are preterminals, the document's root (`ROOT`, `TOP`, no label) and
+    punctuation: positions count the other words only, and a constituent of nothing but
+    punctuation is dropped. Function tags are cut off (`NP-SBJ` counts as `NP`), and `PRT`
+    counts as `ADVP`.
+    """
+    kept = [0]  # kept[i]: words among the first i that are no punctuation
+    tag = ""
+    for part in _walk(tree):
+        if isinstance(part, Tree):
+            tag = part.label
+        elif part is not None:
+            kept.append(kept[-1] + (tag not in PUNCTUATION_TAGS))
+    found: Counter[Span] = Counter()
+    for label, start, end in tree.spans():
+        label = re.split(r"(?<=.)[-=]", label)[0]
+        if label not in ROOT_LABELS and kept[start] < kept[end]:
+            span = Span("ADVP" if label == "PRT" else label, kept[start], kept[end])
+            found[span] += 1
+    return found
+
+
+def bracket_score(
+    gold: Iterable[Tree], predicted: Iterable[Tree | None]
+) -> BracketScore:
+    """Labelled bracket precision, recall and F1 over a corpus (Paper: Table 4).
+
+    Counts are summed over the sentences before dividing. Where nothing is predicted (or
+    nothing is there to be found), precision (recall) is 0.
+
+    Args:
+        gold: The reference trees.
+        predicted: As many trees; None stands for an output that is no tree, and counts
+            as no bracket at all.
+
+    Raises:
+        InputError: The two have not the same number of trees.
+    """
+    matched = found = wanted = 0
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
+        raise InputError(
+            f"Expected a prediction for each gold tree, got {len(predicted)} predicted "
+            f"and {len(gold)} gold trees."
+        )
+    for truth, guess in zip(gold, predicted, strict=True):
+        truth_brackets = brackets(truth)
+        guess_brackets = Counter() if guess is None else brackets(guess)
+        matched += (truth_brackets & guess_brackets).total()
+        wanted += truth_brackets.total()
+        found += guess_brackets.total()
+    precision = matched / found if found else 0.0
+    recall = matched / wanted if wanted else 0.0
+    f1 = 2 * matched / (found + wanted) if matched else 0.0
+    return BracketScore(precision, recall, f1)
