@@ -1,0 +1,45 @@
+"""§6.1 of the paper: search, and the scores of what it finds."""
+
+from aiayn.inference.attention_map import (
+    AttentionMap,
+    cross_attention_map,
+    render_attention,
+)
+from aiayn.inference.beam import beam_search, beam_search_n_best
+from aiayn.inference.evaluation import (
+    BleuResult,
+    PerplexityResult,
+    evaluate_bleu,
+    exact_match_rate,
+    perplexity,
+)
+from aiayn.inference.greedy import greedy_search
+from aiayn.inference.hypothesis import (
+    Hypothesis,
+    evaluating,
+    gnmt_length_penalty,
+    output_limits,
+)
+from aiayn.inference.translation import translate, translate_stream
+from aiayn.inference.uncached import Uncached
+
+__all__ = [
+    "AttentionMap",
+    "BleuResult",
+    "Hypothesis",
+    "PerplexityResult",
+    "Uncached",
+    "beam_search",
+    "beam_search_n_best",
+    "cross_attention_map",
+    "evaluate_bleu",
+    "evaluating",
+    "exact_match_rate",
+    "gnmt_length_penalty",
+    "greedy_search",
+    "output_limits",
+    "perplexity",
+    "render_attention",
+    "translate",
+    "translate_stream",
+]

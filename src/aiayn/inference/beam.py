@@ -1,0 +1,240 @@
+"""§6.1: beam search, with the length penalty of Wu et al. (2016).
+
+The paper: 'beam search with a beam size of 4 and length penalty α = 0.6', 'terminate
+early when possible'. It does not say how; here is what we do for each sentence.
+
+1. The beam holds K unfinished outputs, all of one length. Each is extended by every
+   token; of these candidates, the K most probable count.
+2. Those among them that end are finished. The beam goes on with the K most probable
+   candidates that do not end.
+3. The search is over when K outputs are finished, or at the longest allowed length,
+   where nothing but the end token may be written.
+
+A search stops before that where nothing can change any more: log-probabilities only
+fall, and no penalty is larger than that of the longest allowed length. So an unfinished
+output with log-probability p will never score more than p / lp(longest). Once the worst
+of the finished outputs that were asked for scores at least that much for the best p,
+it stops. No result depends on this rule.
+
+With K = 1 this is greedy search. With K at least the number of all outputs, it is
+exhaustive search.
+"""
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from aiayn.errors import InputError
+from aiayn.inference.hypothesis import (
+    Hypothesis,
+    Searchable,
+    evaluating,
+    force_end,
+    gnmt_length_penalty,
+    next_log_probs,
+    output_limits,
+    refuse_nan,
+)
+
+
+def beam_search(
+    model: Searchable,
+    source: Int[Tensor, "sentences source_length"],
+    *,
+    bos_id: int,
+    eos_id: int,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    extra_length: int = 50,
+    max_length: int | None = None,
+) -> list[Hypothesis]:
+    """The best output that beam search finds for each sentence.
+
+    Args:
+        model: A `Transformer` or a `RecurrentTranslator`.
+        source: Token ids, padded; each sentence ends in its end token.
+        bos_id: What the decoder reads first.
+        eos_id: What ends an output.
+        beam_size: K, the unfinished outputs that are kept at each step.
+        length_penalty: α; 0 ranks by log-probability alone, more favours long outputs.
+        extra_length: An output may have this many tokens more than its input.
+        max_length: None, or a limit for every output, its end token included.
+
+    Returns:
+        One hypothesis a sentence. If the model rules every output out, the best start
+        of one, with a log-probability of -inf.
+
+    Raises:
+        InputError: The model's scores are NaN, or an argument makes no sense.
+
+    Paper: §6.1.
+    """
+    found = beam_search_n_best(
+        model,
+        source,
+        bos_id=bos_id,
+        eos_id=eos_id,
+        num_best=1,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        extra_length=extra_length,
+        max_length=max_length,
+    )
+    return [best[0] for best in found]
+
+
+def beam_search_n_best(
+    model: Searchable,
+    source: Int[Tensor, "sentences source_length"],
+    *,
+    bos_id: int,
+    eos_id: int,
+    num_best: int,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    extra_length: int = 50,
+    max_length: int | None = None,
+) -> list[list[Hypothesis]]:
+    """Several outputs for each sentence, the best first; arguments as `beam_search`.
+
+    Args:
+        num_best: How many are wanted, at most beam_size. There may be fewer where the
+            search ends at the limit.
+    """
+    if beam_size < 1 or not 1 <= num_best <= beam_size:
+        raise InputError(
+            f"beam_size must be at least 1 and num_best from 1 to beam_size, not "
+            f"{beam_size} and {num_best}."
+        )
+    if not 0.0 <= length_penalty < math.inf:
+        raise InputError(f"length_penalty must be 0 or more, not {length_penalty}.")
+    with evaluating(model):
+        limits = output_limits(model, source, extra_length, max_length)
+        if not len(source):
+            return []
+        beams = _Beams(source, limits, beam_size, num_best, length_penalty, eos_id)
+        tokens = source.new_full((len(source),), bos_id)  # (hypotheses,)
+        state = model.start(source)
+        while len(tokens):
+            log_probs = next_log_probs(model, tokens, state, bos_id)
+            tokens = beams.advance(log_probs, state)
+        return beams.found
+
+
+class _Beams:
+    """The unfinished outputs of the sentences that are still being written.
+
+    Shapes: ``written`` (sentences, width, length) and ``log_probs`` (sentences, width),
+    best first, where width is 1 at the start and then beam_size; ``best`` (sentences,
+    num_best), scores of the best finished outputs; ``count`` (sentences,), how many are
+    finished. A log-probability of -inf marks a place in the beam that nothing fills.
+    """
+
+    def __init__(
+        self,
+        source: Tensor,
+        limits: Tensor,
+        beam_size: int,
+        num_best: int,
+        alpha: float,
+        eos_id: int,
+    ) -> None:
+        sentences, device = len(source), source.device
+        self.beam_size, self.alpha, self.eos_id = beam_size, alpha, eos_id
+        self.limits, self.first_limit = limits, int(limits.min())
+        self.sentences = torch.arange(sentences, device=device)
+        self.written = source.new_empty(sentences, 1, 0)
+        self.log_probs: Tensor = torch.zeros(sentences, 1, device=device)
+        self.best: Tensor = torch.full((sentences, num_best), -math.inf, device=device)
+        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
+        self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+
+    @property
+    def length(self) -> int:
+        """Tokens of a candidate."""
+        return self.written.size(2) + 1
+
+    def candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The 2·beam_size most probable extensions, their parents and their tokens.
+
+        At most one extension of each output ends, so beam_size are left to go on with.
+        """
+        if self.length >= self.first_limit:
+            last = (self.limits <= self.length).repeat_interleave(self.written.size(1))
+            force_end(log_probs, last, self.eos_id)
+        vocab = log_probs.size(1)
+        totals = self.log_probs.view(-1, 1) + log_probs  # (sentences·width, vocab)
+        totals = totals.view(len(self.sentences), -1)  # (sentences, width·vocab)
+        missing = max(0, 2 * self.beam_size - totals.size(1))  # a tiny vocabulary
+        totals = F.pad(totals, (0, missing), value=-math.inf)
+        totals, index = totals.topk(2 * self.beam_size)  # (sentences, 2·beam_size)
+        index = index.masked_fill(totals == -math.inf, 0)
+        return totals, index // vocab, index % vocab
+
+    def finish(self, totals: Tensor, parents: Tensor, ended: Tensor) -> None:
+        """Record the candidates that ended."""
+        if not ended.any():
+            return
+        scores = totals / gnmt_length_penalty(self.length, self.alpha)
+        reached = scores.masked_fill(~ended, -math.inf)
+        self.best = torch.cat([self.best, reached], dim=1).topk(self.best.size(1))[0]
+        self.count = self.count + ended.sum(dim=1)
+        rows = ended.nonzero()[:, 0]  # (ended,)
+        for sentence, *fields in zip(
+            self.sentences[rows].tolist(),
+            self.written[rows, parents[ended]].tolist(),
+            totals[ended].tolist(),
+            scores[ended].tolist(),
+            strict=True,
+        ):
+            self.found[sentence].append(Hypothesis(*fields))
+
+    def done(self, alive: Tensor) -> Tensor:
+        """Which sentences need no further step: see the module's description."""
+        bound = alive[:, 0] / gnmt_length_penalty(self.limits, self.alpha)
+        return (
+            (self.count >= self.beam_size)
+            | (self.limits <= self.length)
+            | (self.best[:, -1] >= bound)
+        )
+
+    def close(self, sentence: int, beginning: list[int]) -> None:
+        """Rank the outputs of a sentence that is done."""
+        found = self.found[sentence] or [Hypothesis(beginning, -math.inf, -math.inf)]
+        found.sort(key=lambda hypothesis: -hypothesis.score)
+        self.found[sentence] = found[: self.best.size(1)]
+
+    def advance(self, log_probs: Tensor, state: Any) -> Tensor:
+        """Extend every output by one token; return those tokens: (hypotheses,)."""
+        totals, parents, tokens = self.candidates(log_probs)
+        ends = tokens == self.eos_id  # (sentences, 2·beam_size)
+        in_beam = torch.arange(ends.size(1), device=ends.device) < self.beam_size
+        self.finish(totals, parents, ends & in_beam & (totals > -math.inf))
+        alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
+        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
+
+        sentences, width = self.written.shape[:2]
+        keep = torch.arange(sentences, device=ends.device)
+        done, left = self.done(alive), None
+        if done.any():
+            refuse_nan(totals)
+            beginnings = self.written[done, 0].tolist()
+            for sentence, beginning in zip(
+                self.sentences[done].tolist(), beginnings, strict=True
+            ):
+                self.close(sentence, beginning)
+            keep = left = (~done).nonzero()[:, 0]
+            self.sentences, self.limits = self.sentences[keep], self.limits[keep]
+            self.best, self.count = self.best[keep], self.count[keep]
+        self.log_probs, tokens = alive[keep], tokens[keep]
+        parents = parents[keep]  # (kept, beam_size)
+        self.written = torch.cat(
+            [self.written[keep[:, None], parents], tokens[:, :, None]], dim=2
+        )
+        if len(keep):
+            state.select((keep[:, None] * width + parents).flatten(), left)
+        return tokens.flatten()

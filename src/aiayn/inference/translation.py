@@ -1,0 +1,183 @@
+"""§6.1 at work: text in, text out.
+
+Sentences are sorted by length, so that a batch holds hardly any padding, and come back
+in the order in which they were given.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from jaxtyping import Int
+from torch import Tensor
+
+from aiayn.data import Tokenizer, TokenRows, encode_lines, map_batches
+from aiayn.errors import InputError
+from aiayn.inference.beam import beam_search
+from aiayn.inference.greedy import greedy_search
+from aiayn.inference.hypothesis import Hypothesis
+from aiayn.model import TransformerConfig
+from aiayn.model.description import Translator
+
+MAX_PIECES = 1000
+"""Longest sentence. The memory of attention grows with its square, and no model
+translates well what is far longer than all that it was trained on."""
+
+
+def translate(
+    lines: Sequence[str],
+    model: Translator,
+    tokenizer: Tokenizer,
+    *,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    extra_length: int = 50,
+    max_pieces: int = MAX_PIECES,
+    batch_tokens: int = 2048,
+    first_line: int = 1,
+) -> list[str]:
+    """Translate sentences, one a line.
+
+    Args:
+        lines: Sentences. One that is empty, or nothing but white space and control
+            characters, has an empty translation.
+        model: On whichever device it should run.
+        tokenizer: The one that the model was trained with.
+        beam_size: Outputs kept at each step; 1 is greedy search.
+        length_penalty: α of the length penalty.
+        extra_length: A translation may have this many pieces more than its sentence.
+        max_pieces: Longest sentence, in pieces.
+        batch_tokens: Source pieces translated at once, padding included.
+        first_line: Number of the first line, for messages.
+
+    Returns:
+        As many translations, in the same order.
+
+    Raises:
+        InputError: A line is too long (nothing is cut off in silence: the message names
+            the line, and no sentence was translated yet), or the tokenizer is not the
+            model's.
+
+    Paper: §6.1.
+    """
+    rows = encode_sources(
+        lines, model, tokenizer, max_pieces=max_pieces, first_line=first_line
+    )
+
+    def write(source: Tensor) -> list[str]:
+        found = search(
+            model,
+            source,
+            tokenizer,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            extra_length=extra_length,
+        )
+        return tokenizer.decode_batch([hypothesis.tokens for hypothesis in found])
+
+    full = rows.lengths > 1  # more than the end token
+    texts = iter(
+        map_batches(write, rows.keep(full), batch_tokens, pad_id=model.config.pad_id)
+    )
+    return [next(texts) if line_is_full else "" for line_is_full in full]
+
+
+def translate_stream(
+    lines: Iterable[str],
+    model: Translator,
+    tokenizer: Tokenizer,
+    *,
+    chunk_lines: int = 1000,
+    **options: Any,
+) -> Iterator[str]:
+    """Translate lines as they come, in order, in bounded memory.
+
+    Args:
+        lines: Any number of sentences, for instance standard input.
+        model: As for `translate`.
+        tokenizer: As for `translate`.
+        chunk_lines: Lines that are read before they are sorted and translated. 1: each
+            is answered before the next is read.
+        options: As for `translate`.
+
+    Yields:
+        One translation after the other.
+
+    Raises:
+        InputError: As `translate`; what precedes the chunk of the line was yielded.
+    """
+    if chunk_lines < 1:
+        raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
+    remaining, first_line = iter(lines), options.pop("first_line", 1)
+    while chunk := list(islice(remaining, chunk_lines)):
+        yield from translate(chunk, model, tokenizer, first_line=first_line, **options)
+        first_line += len(chunk)
+
+
+def search(
+    model: Translator,
+    source: Int[Tensor, "sentences source_length"],
+    tokenizer: Tokenizer,
+    *,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    extra_length: int = 50,
+) -> list[Hypothesis]:
+    """`greedy_search` for a beam of one (the same outputs, sooner), else `beam_search`.
+
+    Args:
+        model: On whichever device it should run; the source is moved there.
+        source: Padded token ids.
+        tokenizer: Gives the special tokens.
+        beam_size: K.
+        length_penalty: α; without effect on a beam of one.
+        extra_length: An output may have this many pieces more than its source.
+    """
+    source = source.to(next(model.parameters()).device)
+    ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
+    if beam_size == 1:
+        return greedy_search(model, source, extra_length=extra_length, **ends)
+    return beam_search(
+        model,
+        source,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        extra_length=extra_length,
+        **ends,
+    )
+
+
+def encode_sources(
+    lines: Sequence[str],
+    model: Translator,
+    tokenizer: Tokenizer,
+    *,
+    max_pieces: int = MAX_PIECES,
+    first_line: int = 1,
+) -> TokenRows:
+    """Sentences as ids, once it is certain that the model can read all of them.
+
+    Raises:
+        InputError: As `translate`.
+    """
+    if isinstance(lines, str):
+        raise InputError("lines must be a list of sentences, not a text: give [text].")
+    config = model.config
+    if tokenizer.vocab_size != config.vocab_size:
+        raise InputError(
+            f"The tokenizer has {tokenizer.vocab_size:,} entries and the model "
+            f"{config.vocab_size:,}; use the one that the model was trained with."
+        )
+    if isinstance(config, TransformerConfig) and config.positions == "learned":
+        max_pieces = min(max_pieces, config.max_length - 1)  # one for the end token
+    rows = encode_lines(lines, tokenizer)
+    pieces = rows.lengths - 1
+    too_long = (pieces > max_pieces).nonzero()[0]
+    if len(too_long):
+        line = too_long[0]
+        raise InputError(
+            f"Line {first_line + line} has {pieces[line]:,} pieces, more than the "
+            f"{max_pieces:,} that are translated at once: split it into sentences, one "
+            "a line."
+        )
+    return rows
