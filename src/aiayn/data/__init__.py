@@ -1,0 +1,42 @@
+"""§5.1: training data and batching.
+
+`load_corpus` gives sentence pairs, `Tokenizer` turns sentences into ids, `encode_pairs`
+does so for a corpus, and `TokenBatches` cuts it into batches.
+"""
+
+from aiayn.data.batching import Batch, TokenBatches, map_batches
+from aiayn.data.corpora import CORPORA, load_corpus
+from aiayn.data.corpus import Corpus
+from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
+from aiayn.data.parallel import ParallelText, read_parallel
+from aiayn.data.text import read_lines
+from aiayn.data.tokenizer import (
+    BOS_ID,
+    EOS_ID,
+    PAD_ID,
+    UNK_ID,
+    Tokenizer,
+    normalise,
+)
+
+__all__ = [
+    "BOS_ID",
+    "CORPORA",
+    "EOS_ID",
+    "PAD_ID",
+    "UNK_ID",
+    "Batch",
+    "Corpus",
+    "EncodedPairs",
+    "ParallelText",
+    "TokenBatches",
+    "TokenRows",
+    "Tokenizer",
+    "encode_lines",
+    "encode_pairs",
+    "load_corpus",
+    "map_batches",
+    "normalise",
+    "read_lines",
+    "read_parallel",
+]

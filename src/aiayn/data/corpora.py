@@ -1,0 +1,145 @@
+"""§5.1: the corpora, by name.
+
+The paper trains on WMT 2014. The corpora here are small enough for a laptop: the
+embedded grammar (no download), Multi30k (29,000 captions of pictures) and Tatoeba
+(166,000 everyday sentences); or the reader's own files.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aiayn.data.corpus import Corpus, check_languages
+from aiayn.data.multi30k import load_multi30k
+from aiayn.data.parallel import ParallelText, read_parallel
+from aiayn.data.tatoeba import load_tatoeba
+from aiayn.errors import InputError
+
+
+def load_corpus(
+    name: str, *, source: str = "en", target: str = "de", **options: Any
+) -> Corpus:
+    """Load a corpus: one of `CORPORA`, or a folder of your own.
+
+    A folder holds ``train.en`` and ``train.de`` (the endings are the languages), and
+    likewise ``validation`` (or ``valid``, ``val``, ``dev``) and ``test`` if you have
+    them, each plain or packed (``train.en.gz``).
+
+    Args:
+        name: "grammar", "multi30k", "tatoeba", or the path of a folder.
+        source: The language to translate from: "en", "de"; with Multi30k also "fr".
+        target: The language to translate to.
+        options: For the grammar, `size` (training pairs) and `seed`.
+
+    Returns:
+        The corpus, with the splits train, validation and test; the grammar also has
+        combinations, a folder only what it holds.
+
+    Raises:
+        InputError: There is no such corpus, language or option, or a file of it cannot
+            be had or read.
+    """
+    if source == target:
+        raise InputError(
+            f"source and target are both {source!r}; choose two different languages."
+        )
+    if name in _LOADERS:
+        _check_options(name, options)
+        return _LOADERS[name](source, target, **options)
+    if not name or not Path(name).is_dir():
+        raise InputError(
+            f"There is no corpus {name!r}; choose one of {', '.join(CORPORA)}, or give "
+            "the path of a folder with train.en, train.de and so on."
+        )
+    if options:
+        raise InputError(
+            f"A folder takes no option {', '.join(options)}; leave it out."
+        )
+    return _load_folder(Path(name), source, target)
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    known = list(inspect.signature(_LOADERS[name]).parameters)[2:]
+    for option in options:
+        if option not in known:
+            raise InputError(
+                f"The corpus {name} has no option {option!r}; it has "
+                f"{', '.join(known) or 'none'}."
+            )
+
+
+def _load_grammar(
+    source: str, target: str, size: int = 20_000, seed: int = 0
+) -> Corpus:
+    from aiayn.data.grammar import load_grammar
+
+    check_languages("grammar", source, target, ("en", "de"))
+    splits = {}
+    for split, samples in load_grammar(size=size, seed=seed).items():
+        english = tuple(sample.source for sample in samples)
+        german = tuple(sample.target for sample in samples)
+        pair = (english, german) if source == "en" else (german, english)
+        splits[split] = ParallelText(*pair)
+    return Corpus(
+        name="grammar",
+        source_language=source,
+        target_language=target,
+        splits=splits,
+        licence="Made by this package; no rights are claimed in its sentences.",
+        citation="The grammar embedded in aiayn.",
+    )
+
+
+_FOLDER_STEMS = {
+    "train": ("train",),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test",),
+}
+
+
+def _load_folder(folder: Path, source: str, target: str) -> Corpus:
+    splits = {}
+    for split, stems in _FOLDER_STEMS.items():
+        for stem in stems:
+            left, right = (_side(folder, stem, side) for side in (source, target))
+            if left is None and right is None:
+                continue
+            if left is None or right is None:
+                there, missing = (right, source) if left is None else (left, target)
+                raise InputError(
+                    f"{there} has no other side; expected {stem}.{missing} or "
+                    f"{stem}.{missing}.gz in {folder}."
+                )
+            splits[split] = read_parallel(left, right)
+            break
+    if not splits:
+        raise InputError(
+            f"{folder} holds no corpus from {source} to {target}; expected train."
+            f"{source} and train.{target} (and validation.*, test.*) in it."
+        )
+    return Corpus(
+        name=str(folder),
+        source_language=source,
+        target_language=target,
+        splits=splits,
+        licence="Your own files: on the terms under which you have them.",
+        citation="Your own files.",
+    )
+
+
+def _side(folder: Path, stem: str, language: str) -> Path | None:
+    for name in (f"{stem}.{language}", f"{stem}.{language}.gz"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+_LOADERS: dict[str, Callable[..., Corpus]] = {
+    "grammar": _load_grammar,
+    "multi30k": load_multi30k,
+    "tatoeba": load_tatoeba,
+}
+
+# The names that `load_corpus` knows.
+CORPORA = tuple(_LOADERS)

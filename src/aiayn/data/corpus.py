@@ -1,0 +1,55 @@
+"""§5.1: a corpus, whatever it was read from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aiayn.data.parallel import ParallelText
+from aiayn.errors import InputError
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Parallel text in named splits, with what its makers ask us to pass on."""
+
+    name: str
+    source_language: str
+    target_language: str
+    splits: Mapping[str, ParallelText]
+    licence: str
+    citation: str
+
+    @property
+    def train(self) -> ParallelText:
+        """The pairs to learn from."""
+        return self.split("train")
+
+    @property
+    def validation(self) -> ParallelText:
+        """The pairs to choose by."""
+        return self.split("validation")
+
+    @property
+    def test(self) -> ParallelText:
+        """The pairs to report, once."""
+        return self.split("test")
+
+    def split(self, name: str) -> ParallelText:
+        """The split of that name; an InputError lists the names that there are."""
+        if name not in self.splits:
+            raise InputError(
+                f"The corpus {self.name} has no split {name!r}; it has "
+                f"{', '.join(self.splits)}."
+            )
+        return self.splits[name]
+
+
+def check_languages(
+    name: str, source: str, target: str, known: tuple[str, ...]
+) -> None:
+    """Refuse a direction that the corpus does not have, with an InputError."""
+    for argument, language in (("source", source), ("target", target)):
+        if language not in known:
+            raise InputError(
+                f"The corpus {name} is in {', '.join(known)}; {argument}={language!r} "
+                "is none of them."
+            )

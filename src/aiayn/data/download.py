@@ -1,0 +1,175 @@
+"""§5.1: a corpus file on this machine, fetched once and checked by its hash.
+
+A file is looked for in the folder that the environment variable AIAYN_DATA names, then
+in the cache (AIAYN_CACHE, else the user's cache folder), then fetched from the first of
+several mirrors that sends the expected bytes. It is in the cache whole or not at all.
+"""
+
+import hashlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tqdm import tqdm
+
+from aiayn.data.text import write_atomically
+from aiayn.errors import InputError
+
+# A mirror that sends less than this over the whole file is given up.
+SLOWEST_BYTES_PER_SECOND = 10_000
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a corpus, and where to get it."""
+
+    path: str  # below AIAYN_DATA and below the cache: "multi30k/train.en.gz"
+    size: int  # bytes
+    sha256: str
+    mirrors: tuple[str, ...]  # addresses, the first to be tried first
+
+    def fault(self, path: Path) -> str | None:
+        """What is wrong with the copy at path; None if it is the expected file."""
+        size = path.stat().st_size
+        if size != self.size:
+            return f"it has {size:,} bytes instead of {self.size:,}"
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != self.sha256:
+            return f"its sha256 is {found} instead of {self.sha256}"
+        return None
+
+
+def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[str, ...]:
+    """Three hosts, run by different people, of one file in a public git repository.
+
+    Args:
+        repository: Owner and name on GitHub.
+        commit: The commit that holds the file.
+        path: The file in the repository.
+        sha256: Its hash, by which the third host, an archive of source code, knows it.
+
+    Returns:
+        Addresses, the fastest first.
+    """
+    return (
+        f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
+        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
+        f"https://archive.softwareheritage.org/api/1/content/sha256:{sha256}/raw/",
+    )
+
+
+class _MirrorFailedError(Exception):
+    """Why a mirror did not give the file: the rest of a sentence."""
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: AIAYN_CACHE, else aiayn in the user's cache."""
+    if chosen := os.environ.get("AIAYN_CACHE"):
+        return Path(chosen).expanduser()
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(caches).expanduser() / "aiayn"
+
+
+def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> Path:
+    """The path of a file that has the expected bytes, downloaded if need be.
+
+    Args:
+        file: What to get.
+        progress: Show a bar on standard error while it is fetched.
+        timeout: Seconds that a mirror may stay silent.
+
+    Returns:
+        The file in AIAYN_DATA or in the cache.
+
+    Raises:
+        InputError: AIAYN_DATA holds another file of that name; no mirror gave the
+            file; or the cache cannot be written.
+    """
+    own = _in_data_folder(file)
+    if own is not None:
+        return own
+    path = cache_folder() / file.path
+    if path.is_file() and file.fault(path) is None:
+        return path
+    failures = []
+    for url in file.mirrors:
+        try:
+            with write_atomically(path) as stream:
+                _receive(url, file, stream, progress, timeout)
+            return path
+        except _MirrorFailedError as failure:
+            failures.append(f"{url} {failure}")
+    raise InputError(
+        f"{file.path} could not be fetched: {'; '.join(failures)}. Check the network, "
+        f"or fetch it by hand ({file.size:,} bytes, sha256 {file.sha256}) and save it "
+        f"as {path}, or as {file.path} in a folder that you name in AIAYN_DATA."
+    )
+
+
+def _in_data_folder(file: RemoteFile) -> Path | None:
+    folder = os.environ.get("AIAYN_DATA")
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise InputError(
+            f"AIAYN_DATA names {folder}, which is no folder; set it to a folder that "
+            f"holds {file.path}, or unset it."
+        )
+    path = Path(folder) / file.path
+    if not path.is_file():
+        return None
+    if fault := file.fault(path):
+        raise InputError(
+            f"{path} (from AIAYN_DATA) is not the expected file: {fault}. Replace it, "
+            "remove it, or unset AIAYN_DATA."
+        )
+    return path
+
+
+def _receive(
+    url: str, file: RemoteFile, stream: BinaryIO, progress: bool, timeout: float
+) -> None:
+    """Write what url sends to stream; fail unless it is the expected file."""
+    digest, received = hashlib.sha256(), 0
+    deadline = time.monotonic() + timeout + file.size / SLOWEST_BYTES_PER_SECOND
+    with tqdm(
+        total=file.size, unit="B", unit_scale=True, desc=file.path, disable=not progress
+    ) as bar:
+        for chunk in _chunks(url, timeout):
+            received += len(chunk)
+            if received > file.size:
+                raise _MirrorFailedError(f"sent more than {file.size:,} bytes")
+            if time.monotonic() > deadline:
+                raise _MirrorFailedError("was too slow")
+            digest.update(chunk)
+            stream.write(chunk)
+            bar.update(len(chunk))
+    if received < file.size:
+        raise _MirrorFailedError(f"broke off after {received:,} of {file.size:,} bytes")
+    if digest.hexdigest() != file.sha256:
+        raise _MirrorFailedError(
+            f"sent another file of that size (sha256 {digest.hexdigest()})"
+        )
+
+
+def _chunks(url: str, timeout: float) -> Iterator[bytes]:
+    # Some hosts turn away the name by which urllib introduces itself.
+    request = urllib.request.Request(url, headers={"User-Agent": "aiayn"})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            # read1 returns what has come; read would wait for a mirror that drips.
+            while chunk := response.read1(2**16):
+                yield chunk
+    except urllib.error.HTTPError as error:
+        raise _MirrorFailedError(f"answered {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise _MirrorFailedError(f"did not answer ({error.reason})") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _MirrorFailedError(f"failed ({error or type(error).__name__})") from error

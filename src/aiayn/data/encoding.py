@@ -1,0 +1,143 @@
+"""§5.1: sentences as token ids, ready to be cut into batches.
+
+All ids of a text lie one after the other in a single array, with the place where each
+sentence begins: a list of lists would take ten times the memory, and a batch could not
+be gathered in one step.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int, Int64
+from torch import Tensor
+
+from aiayn.data.parallel import ParallelText
+from aiayn.data.tokenizer import EOS_ID, Tokenizer
+from aiayn.errors import InputError
+
+# Sentences that are encoded at a time, to bound the memory of their lists.
+CHUNK = 50_000
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """Sentences of unequal length, as ids.
+
+    Row i is ``tokens[starts[i]:starts[i + 1]]``. Make it with `encode_lines` or with
+    `TokenRows.from_lists`.
+    """
+
+    tokens: Int[np.ndarray, " tokens"]
+    starts: Int64[np.ndarray, " rows_plus_1"]
+
+    @classmethod
+    def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenRows":
+        """Rows of ids, as they are: nothing is appended."""
+        rows = list(rows)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        starts = np.concatenate([[0], lengths.cumsum()])
+        tokens = np.fromiter(chain.from_iterable(rows), np.int32, starts[-1])
+        return cls(tokens, starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> list[int]:
+        """The ids of one row."""
+        row = range(len(self))[row]  # refuses what is outside, understands -1
+        return self.tokens[self.starts[row] : self.starts[row + 1]].tolist()
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " rows"]:
+        """The number of ids in each row."""
+        return np.diff(self.starts)
+
+    def keep(self, wanted: Bool[np.ndarray, " rows"]) -> "TokenRows":
+        """The rows that are wanted, in their order."""
+        lengths = self.lengths
+        starts = np.concatenate([[0], lengths[wanted].cumsum()])
+        return TokenRows(self.tokens[np.repeat(wanted, lengths)], starts)
+
+    def padded(
+        self, rows: Int64[np.ndarray, " batch"], pad_id: int
+    ) -> Int64[Tensor, "batch length"]:
+        """Some rows as one tensor, as wide as the longest of them.
+
+        Args:
+            rows: Which rows, in which order.
+            pad_id: What fills the shorter ones.
+        """
+        starts, lengths = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
+        columns = np.arange(lengths.max(initial=0))  # (length,)
+        places = starts[:, None] + columns  # (batch, length)
+        real = columns < lengths[:, None]  # (batch, length)
+        ids = np.full(places.shape, pad_id, dtype=np.int64)
+        ids[real] = self.tokens[places[real]]
+        return torch.from_numpy(ids)
+
+
+@dataclass(frozen=True)
+class EncodedPairs:
+    """Sentence pairs as ids: row i of the target translates row i of the source."""
+
+    source: TokenRows
+    target: TokenRows
+
+    @classmethod
+    def from_lists(
+        cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
+    ) -> "EncodedPairs":
+        """Pairs of rows of ids that end in EOS already."""
+        pairs = list(pairs)
+        return cls(
+            TokenRows.from_lists(source for source, _ in pairs),
+            TokenRows.from_lists(target for _, target in pairs),
+        )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
+    """Each line as ids, with EOS at its end."""
+    lines = iter(lines)
+    parts = []
+    while chunk := list(islice(lines, CHUNK)):
+        rows = tokenizer.encode_batch(chunk)
+        parts.append(TokenRows.from_lists([*row, EOS_ID] for row in rows))
+    lengths = np.concatenate([np.zeros(1, np.int64), *(p.lengths for p in parts)])
+    tokens = np.concatenate([np.zeros(0, np.int32), *(p.tokens for p in parts)])
+    return TokenRows(tokens, lengths.cumsum())
+
+
+def encode_pairs(
+    text: ParallelText, tokenizer: Tokenizer, max_length: int | None = None
+) -> tuple[EncodedPairs, int]:
+    """Sentence pairs as ids, without those that are too long.
+
+    Args:
+        text: The pairs.
+        tokenizer: One vocabulary for both sides.
+        max_length: The most tokens that a side may have, EOS included; None: any.
+
+    Returns:
+        The pairs that are short enough, in their order; and how many are not.
+
+    Raises:
+        InputError: No pair is left.
+    """
+    source = encode_lines(text.source, tokenizer)
+    target = encode_lines(text.target, tokenizer)
+    if max_length is None:
+        return EncodedPairs(source, target), 0
+    wanted = np.maximum(source.lengths, target.lengths) <= max_length
+    if len(text) and not wanted.any():
+        raise InputError(
+            f"All {len(text):,} pairs have more than max_length={max_length} tokens "
+            "on one side or both; allow more, or take a larger vocabulary."
+        )
+    pairs = EncodedPairs(source.keep(wanted), target.keep(wanted))
+    return pairs, int((~wanted).sum())

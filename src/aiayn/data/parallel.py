@@ -1,0 +1,88 @@
+"""§5.1: sentence pairs, and reading them from a reader's own two files."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiayn.data.text import read_lines
+from aiayn.errors import InputError
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """One split of a corpus: line i of the target translates line i of the source.
+
+    The sides are sequences of strings, tuples for every corpus that fits into memory; a
+    loader of a larger one may give a sequence that reads from disk.
+    """
+
+    source: Sequence[str]
+    target: Sequence[str]
+    skipped: tuple[int, ...] = ()  # numbers of the lines left out, counted from 1
+
+    def __post_init__(self) -> None:
+        """Hold the two sides to the same length."""
+        if len(self.source) != len(self.target):
+            raise InputError(
+                f"The two sides of a parallel text must have as many lines: source has "
+                f"{len(self.source):,}, target {len(self.target):,}."
+            )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, some: slice) -> "ParallelText":
+        """Some of the pairs: ``text[:1000]`` are the first thousand."""
+        return ParallelText(self.source[some], self.target[some])
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return zip(self.source, self.target, strict=True)
+
+
+def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelText:
+    """Read two files of which line i of one translates line i of the other.
+
+    Real corpora hold some empty lines. A pair with a side that is empty or only white
+    space teaches nothing, so it is left out; a warning says how many were, and
+    `ParallelText.skipped` which.
+
+    Args:
+        source_path: One sentence a line, UTF-8, gzip-packed if it ends in .gz.
+        target_path: The same for the translations.
+
+    Returns:
+        The pairs, their lines as they stand in the files.
+
+    Raises:
+        InputError: A file cannot be read (see `aiayn.data.text.read_lines`), the files
+            differ in their number of lines, or no pair is left.
+    """
+    sources = tuple(read_lines(source_path))
+    targets = tuple(read_lines(target_path))
+    if len(sources) != len(targets):
+        raise InputError(
+            f"{source_path} has {len(sources):,} lines and {target_path} "
+            f"{len(targets):,}; line i of one must translate line i of the other."
+        )
+    full = [
+        bool(s.strip() and t.strip()) for s, t in zip(sources, targets, strict=True)
+    ]
+    if not any(full):
+        raise InputError(
+            f"{source_path} and {target_path} hold no pair of sentences: every line is "
+            "empty on one side or both."
+        )
+    skipped = tuple(number for number, keep in enumerate(full, 1) if not keep)
+    if not skipped:
+        return ParallelText(sources, targets)
+    warnings.warn(
+        f"{len(skipped):,} of {len(full):,} pairs of {source_path} and {target_path} "
+        f"are empty on one side and were left out, the first in line {skipped[0]}.",
+        stacklevel=2,
+    )
+    return ParallelText(
+        tuple(s for s, keep in zip(sources, full, strict=True) if keep),
+        tuple(t for t, keep in zip(targets, full, strict=True) if keep),
+        skipped,
+    )

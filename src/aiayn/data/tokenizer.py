@@ -1,0 +1,238 @@
+"""§5.1: 'byte-pair encoding, which has a shared source-target vocabulary'.
+
+Byte-pair encoding (Sennrich et al., 2016) starts from characters and merges the most
+frequent pair of neighbours again and again; what it merged is the vocabulary. Here
+sentencepiece does it, on both languages together, so that one embedding matrix serves
+the encoder, the decoder and the softmax (§3.4).
+"""
+
+import hashlib
+import io
+import random
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
+from aiayn.data.text import write_atomically
+from aiayn.errors import InputError
+
+# The same in every tokenizer; the model and the loss rely on them.
+PAD_ID, BOS_ID, EOS_ID, UNK_ID = 0, 1, 2, 3
+
+# sentencepiece's own limit is 4192, and it passes longer lines over without a word.
+MAX_TRAINING_LINE_BYTES = 65_536
+
+# White space, control characters, and the mark by which sentencepiece writes a space.
+_GAPS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2581]+")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def normalise(text: str) -> str:
+    """The text as the tokenizer sees it, and as `Tokenizer.decode` gives it back.
+
+    Runs of white space and control characters become one space, none at the ends;
+    characters are composed (Unicode NFC), so that ü is one character however it was
+    typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into m2.
+
+    >>> normalise("  a\\tcat\\n")
+    'a cat'
+    """
+    text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
+
+
+class Tokenizer:
+    """Text to the ids of word pieces and back, with one vocabulary for both languages.
+
+    ``decode(encode(text)) == normalise(text)``, as long as every character of the text
+    is in the vocabulary. Others become the unknown token, decoded as ⁇, unless the
+    tokenizer was trained with byte_fallback, which spells them as bytes.
+    """
+
+    pad_id, bos_id, eos_id, unk_id = PAD_ID, BOS_ID, EOS_ID, UNK_ID
+
+    def __init__(self, model: bytes) -> None:
+        """Wrap a serialised sentencepiece model; see `train` and `load`.
+
+        Raises:
+            InputError: The bytes are no model that `Tokenizer.train` could have made.
+        """
+        import sentencepiece
+
+        check_model(model)
+        self._model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError as error:
+            raise InputError(f"sentencepiece refuses the model: {error}.") from error
+
+    @classmethod
+    def train(
+        cls,
+        lines: Iterable[str],
+        vocab_size: int,
+        *,
+        byte_fallback: bool = False,
+        character_coverage: float = 1.0,
+        max_lines: int = 1_000_000,
+        seed: int = 0,
+    ) -> "Tokenizer":
+        """Learn a vocabulary from lines of both languages.
+
+        The same lines and arguments give the same vocabulary, byte for byte.
+
+        Args:
+            lines: Sentences of both languages; one of more than 65,536 bytes is
+                passed over.
+            vocab_size: Number of entries, the four special tokens included.
+            byte_fallback: Spend 256 entries on single bytes, so that no text is
+                unknown. Off by default: they take a large part of a small vocabulary,
+                and a character that was never seen in training has no translation.
+            character_coverage: Share of the running characters, from 0.98 to 1, that
+                get an entry of their own; the rest, the rarest, are unknown or
+                spelled as bytes.
+            max_lines: Of more lines than these, a random sample is used.
+            seed: Of that sample.
+
+        Raises:
+            InputError: The lines hold no text, or vocab_size is more or less than
+                they allow.
+        """
+        import sentencepiece
+
+        sample = map(normalise, _sample(lines, max_lines, seed))
+        # The trainer passes over a line that holds ▅, its own mark for the unknown.
+        texts = [text.replace("▅", " ") for text in sample if text]
+        if not texts:
+            raise InputError("A tokenizer needs text: every line given was empty.")
+        sentencepiece.set_min_log_level(2)
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                byte_fallback=byte_fallback,
+                character_coverage=character_coverage,
+                pad_id=PAD_ID,
+                bos_id=BOS_ID,
+                eos_id=EOS_ID,
+                unk_id=UNK_ID,
+                unk_surface=UNKNOWN_AS,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                max_sentence_length=MAX_TRAINING_LINE_BYTES,
+                num_threads=1,
+                minloglevel=2,
+            )
+        except (RuntimeError, ValueError) as error:
+            raise InputError(_explain(str(error), vocab_size)) from error
+        return cls(model.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """Read a tokenizer that `save` wrote.
+
+        Raises:
+            InputError: The file is missing, cannot be read or is no such tokenizer.
+        """
+        try:
+            with Path(path).open("rb") as stream:
+                model = stream.read(MAX_MODEL_BYTES + 1)
+        except FileNotFoundError:
+            raise InputError(f"There is no tokenizer {path}; check its name.") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        try:
+            return cls(model)
+        except InputError as error:
+            raise InputError(f"{path} cannot be used: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the tokenizer to a file that sentencepiece can read too, atomically."""
+        with write_atomically(Path(path)) as stream:
+            stream.write(self._model)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of entries, the special tokens included."""
+        return self._processor.vocab_size()
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the model: equal for tokenizers that do the same."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the pieces of a text, without special tokens around them."""
+        return self._processor.encode(normalise(text))
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` for many texts, faster than one by one."""
+        return self._processor.encode([normalise(text) for text in texts])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of a sequence of ids; padding, BOS and EOS are left out.
+
+        Raises:
+            InputError: An id is not in the vocabulary.
+        """
+        return self.decode_batch([ids])[0]
+
+    def decode_batch(self, batch: Iterable[Sequence[int]]) -> list[str]:
+        """`decode` for many sequences."""
+        rows = [list(ids) for ids in batch]
+        for row in rows:
+            self._check_ids(row)
+        # A model may write spaces side by side, or the byte of a line feed, which
+        # would shift every line after it in a file of translations.
+        return [normalise(text) for text in self._processor.decode(rows)]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces as they are written in the vocabulary, ▁ for a space."""
+        self._check_ids(ids)
+        return [self._processor.id_to_piece(int(i)) for i in ids]
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        size = self.vocab_size
+        for outside in (i for i in ids if not 0 <= i < size):
+            raise InputError(
+                f"The id {outside} is not in this tokenizer's vocabulary of {size:,}; "
+                "use the tokenizer that the model was trained with."
+            )
+
+
+def _sample(lines: Iterable[str], count: int, seed: int) -> list[str]:
+    """At most count lines, each with the same chance, in one pass."""
+    generator = random.Random(seed)
+    kept: list[str] = []
+    for seen, line in enumerate(lines):
+        if seen < count:
+            kept.append(line)
+        elif (place := generator.randrange(seen + 1)) < count:
+            kept[place] = line
+    return kept
+
+
+def _explain(message: str, vocab_size: int) -> str:
+    """sentencepiece's complaint as a sentence for a student."""
+    if found := re.search(r"set it to a value <= (\d+)", message):
+        return (
+            f"vocab_size={vocab_size} is too large for this text; the largest possible "
+            f"is {found[1]}."
+        )
+    if found := re.search(r"smaller than required_chars. -?\d+ vs (\d+)", message):
+        return (
+            f"vocab_size={vocab_size} is too small for this text; it needs at least "
+            f"{found[1]}, one entry a character."
+        )
+    if "sentences_.empty()" in message:
+        return (
+            "A tokenizer needs sentences: every line is longer than "
+            f"{MAX_TRAINING_LINE_BYTES:,} bytes."
+        )
+    return f"sentencepiece cannot learn a vocabulary from this text: {message.strip()}"
