@@ -21,15 +21,15 @@ def scaled_dot_product_attention_diagram() -> Svg:
         if shape:
             drawing.text(122, y - 31, shape, anchor="start", small=True)
     inputs = [
-        (70, "Q", "query", "queries × dₖ"),
-        (180, "K", "key", "keys × dₖ"),
+        (65, "Q", "query", "queries × dₖ"),
+        (156, "K", "key", "keys × dₖ"),
         (300, "V", "value", "keys × dᵥ"),
     ]
     for x, name, role, shape in inputs:
         drawing.text(x, 372, name, role=role)
         drawing.text(x, 389, shape, small=True)
-    drawing.arrow((70, 362), (70, 346), role="query")
-    drawing.arrow((160, 362), (160, 346), role="key")
+    drawing.arrow((65, 362), (65, 346), role="query")
+    drawing.arrow((156, 362), (156, 346), role="key")
     drawing.arrow((300, 362), (300, 90), (181, 90), role="value")
     drawing.text(110, 34, "Context")
     return drawing.finish(
@@ -46,17 +46,16 @@ def multi_head_diagram() -> Svg:
     drawing = Diagram(width=360, height=360)
     inputs = [(60, "Q", "query"), (180, "K", "key"), (300, "V", "value")]
     for x, name, role in inputs:
-        for shift in (8, 4):  # as many sheets as there is room for, one a head
-            drawing.box(x + shift, 270 - shift, "", width=90, role=role, filled=False)
         drawing.box(x, 270, f"Linear W_{name}", width=90, role=role)
+        drawing.sheets(x, 270, width=90, height=30, role=role)
         drawing.text(x, 326, name, role=role)
         drawing.text(x, 343, "… × d_model", small=True)
         drawing.arrow((x, 316), (x, 286), role=role)
         drawing.arrow((x, 246), (x, 216), role=role)
-    wide = {"width": 312, "height": 38, "role": "weight"}
-    for shift in (8, 4):
-        drawing.box(180 + shift, 196 - shift, "", filled=False, **wide)
-    drawing.box(180, 196, "Scaled dot-product attention", **wide)
+    drawing.box(
+        180, 196, "Scaled dot-product attention", width=312, height=38, role="weight"
+    )
+    drawing.sheets(180, 196, width=312, height=38, role="weight")
     drawing.text(24, 150, "h heads", anchor="start", small=True)
     drawing.arrow((180, 168), (180, 138))
     drawing.text(190, 150, "h × (queries × dᵥ)", anchor="start", small=True)

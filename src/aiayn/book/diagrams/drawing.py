@@ -32,17 +32,27 @@ class Diagram:
         width: float = 110,
         height: float = _BOX_HEIGHT,
         role: str = "neutral",
-        filled: bool = True,
     ) -> None:
         """A labelled box in the colour of a role; ``\\n`` breaks the label."""
         self.parts.append(
             f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" '
             f'height="{height:g}" rx="5" style="fill: {css_colour(role)}; '
-            f'fill-opacity: {0.16 if filled else 0}; stroke: {css_colour(role)}; stroke-width: 1.5"/>'
+            "fill-opacity: 0.16; "
+            f'stroke: {css_colour(role)}; stroke-width: 1.5"/>'
         )
         lines = label.split("\n")
         for number, line in enumerate(lines):
             self.text(x, y + 16 * (number - (len(lines) - 1) / 2), line)
+
+    def sheets(
+        self, x: float, y: float, *, width: float, height: float, role: str
+    ) -> None:
+        """The edges of more boxes behind the one at this place: one of them a head."""
+        for shift in (4, 8):
+            left, right = x - width / 2 + shift, x + width / 2 + shift
+            top, bottom = y - height / 2 - shift, y + height / 2 - shift
+            corners = [(left, top + 4), (left, top), (right, top), (right, bottom)]
+            self.arrow(*corners, (right - 4, bottom), role=role, head=False)
 
     def frame(self, x: float, y: float, width: float, height: float) -> None:
         """A dashed frame around what is repeated; x and y are its top left corner."""

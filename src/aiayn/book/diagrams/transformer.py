@@ -15,7 +15,7 @@ _PLUS, _EMBEDDING, _TOKENS = 490, 534, 572
 
 
 def transformer_diagram() -> Svg:
-    """Figure 1: the Transformer, with the shape of what flows (n source tokens, m target)."""
+    """Figure 1: the Transformer, with the shape of what flows (n, m tokens)."""
     drawing = Diagram(width=360, height=596)
     _encoder(drawing)
     _decoder(drawing)
@@ -80,7 +80,7 @@ def _embedding(drawing: Diagram, x: int, tokens: str, shape: str, side: int) -> 
     drawing.plus(x, _PLUS)
     edge = 4 if side < 0 else 356
     drawing.text(edge, _PLUS, "positions", anchor=_anchor(-side))
-    drawing.arrow((x + 33 * side, _PLUS), (x + 9 * side, _PLUS))
+    drawing.arrow((x + 28 * side, _PLUS), (x + 9 * side, _PLUS))
 
 
 def _anchor(side: int) -> str:

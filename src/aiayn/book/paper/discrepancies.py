@@ -1,0 +1,194 @@
+"""Where the paper's versions, its own code (tensor2tensor) and its text disagree."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """One disagreement, in our words."""
+
+    id: str  # also the anchor on the page
+    between: str  # "versions", "text" or "code"
+    title: str
+    text: str
+    evidence: str  # where to look it up
+    chapter: str  # where the book deals with it
+
+
+DISCREPANCIES = (
+    Discrepancy(
+        "english-french-bleu",
+        "versions",
+        "41.0 or 41.8 BLEU for English–French",
+        "The proceedings print 41.0 for the big model in the abstract, in Table 2 and "
+        "in §6.1. The later arXiv version prints 41.8 in the abstract and in Table 2, "
+        "while its §6.1 still says 41.0.",
+        "both texts",
+        "17-search-and-bleu",
+    ),
+    Discrepancy(
+        "metadata-abstract",
+        "versions",
+        "A third abstract",
+        "The proceedings' metadata carry yet another abstract: 165 million parameters, "
+        "27.5 and 41.1 BLEU.",
+        "metadata file at papers.nips.cc",
+        "17-search-and-bleu",
+    ),
+    Discrepancy(
+        "no-parsing",
+        "versions",
+        "No parsing in the proceedings",
+        "The proceedings go from §6.2 to the conclusion: §6.3 and Table 4 are in the "
+        "arXiv version only. Yet the proceedings refer to an appendix of attention "
+        "pictures that they do not hold.",
+        "both texts",
+        "19-parsing",
+    ),
+    Discrepancy(
+        "three-kinds",
+        "text",
+        "Three types of regularization, two headings",
+        "§5.4 announces three types of regularization; two headings follow. Counting "
+        "the two places of dropout apart would make three.",
+        "§5.4",
+        "15-regularization",
+    ),
+    Discrepancy(
+        "byte-pairs-cited",
+        "text",
+        "Byte-pair encoding is cited to Britz et al.",
+        "§5.1 gives Britz et al. as the source of byte-pair encoding; it is Sennrich "
+        "et al. who brought it into translation.",
+        "§5.1, reference 3",
+        "13-data-and-batching",
+    ),
+    Discrepancy(
+        "wavelengths",
+        "text",
+        "The longest wavelength is not 10000·2π",
+        "With the printed formula, the last pair of dimensions stays short of it, "
+        "since 2i never reaches d_model. The authors' code divides by one less than "
+        "the number of pairs and does reach it.",
+        "§3.5; `get_timing_signal_1d` in tensor2tensor",
+        "09-positional-encoding",
+    ),
+    Discrepancy(
+        "interleaved",
+        "code",
+        "Sines and cosines side by side, or in two halves",
+        "The formula alternates sine and cosine; the code puts all sines first and "
+        "all cosines after them. A change to the formula's order was merged and taken "
+        "back, because it would have broken all trained models.",
+        "tensor2tensor, pull request 177",
+        "09-positional-encoding",
+    ),
+    Discrepancy(
+        "post-norm",
+        "code",
+        "Normalisation after the sum, soon before the sub-layer",
+        "The paper and the first released code normalise x + Sublayer(x). Two months "
+        "later an option to normalise a sub-layer's input was added, because it seemed "
+        "to help, and by October 2017 it was the default.",
+        "tensor2tensor, commits 3d9c62f, f5c9b17, d5bdfcc",
+        "07-feed-forward-residual-norm",
+    ),
+    Discrepancy(
+        "later-settings",
+        "code",
+        "Settings drifted from version to version",
+        "The first settings of the code are those of the paper. The second add dropout "
+        "inside attention and after the ReLU, double the warm-up and the learning "
+        "rate; the third change Adam's β₂ to 0.997. Many who 'use the paper's "
+        "settings' use one of those.",
+        "tensor2tensor, `transformer.py`",
+        "14-optimizer",
+    ),
+    Discrepancy(
+        "english-french-model",
+        "code",
+        "The big English–French model differs by more than dropout",
+        "The paper mentions a lower dropout. The first public code also doubles d_ff "
+        "to 8192 and does not share the embeddings.",
+        "tensor2tensor, `transformer_big_enfr` at 3d9c62f",
+        "17-search-and-bleu",
+    ),
+    Discrepancy(
+        "parsing-settings",
+        "code",
+        "Parsing changed more than the text says",
+        "§6.3 keeps all settings of the base model but a few. The code never sets four "
+        "layers, and it has a learning rate five times as high and 16,000 warm-up "
+        "steps.",
+        "tensor2tensor, `transformer_parsing_base_dr6`",
+        "19-parsing",
+    ),
+    Discrepancy(
+        "batch-size",
+        "code",
+        "25,000 or 32,768 tokens a batch",
+        "The text says about 25,000 tokens. The code has 4,096 on each of eight GPUs.",
+        "§5.1; tensor2tensor's settings",
+        "13-data-and-batching",
+    ),
+    Discrepancy(
+        "not-in-the-text",
+        "code",
+        "Things that the text leaves out",
+        "In the code, a learned embedding of the target language is added to the "
+        "encoder's input; the decoder begins with a vector of zeros rather than a "
+        "begin-of-sentence token; embeddings of padding are zero; and embeddings start "
+        "from a normal distribution with standard deviation 1/√d_model.",
+        "tensor2tensor, `transformer_prepare_*`, `modalities.py`",
+        "10-encoder-decoder",
+    ),
+    Discrepancy(
+        "label-smoothing",
+        "code",
+        "Who gets the smoothed probability",
+        "The code spreads ε over all tokens but the right one, and subtracts the "
+        "loss's lowest possible value before it shows it. The text says neither.",
+        "tensor2tensor, `smoothing_cross_entropy`",
+        "15-regularization",
+    ),
+    Discrepancy(
+        "compound-splitting",
+        "code",
+        "BLEU with split compounds",
+        "The English–German BLEU was computed on tokenised text with German compounds "
+        "split at their hyphens, which gives about 0.7 to 1 BLEU more than without.",
+        "tensor2tensor, `get_ende_bleu.sh`, issue 317",
+        "17-search-and-bleu",
+    ),
+    Discrepancy(
+        "better-than-all",
+        "text",
+        "Better than all but one, says the text; Table 4 has two",
+        "§6.3 counts its semi-supervised parser better than all models reported before "
+        "but the recurrent neural network grammar (93.3 F1). Table 4 also has Luong et "
+        "al. with 93.0, above 92.7.",
+        "§6.3; Table 4",
+        "19-parsing",
+    ),
+    Discrepancy(
+        "dilated",
+        "text",
+        "Table 1's path for convolutions needs dilation",
+        "Table 1 gives log_k(n) for a convolution. §4 says that this holds for dilated "
+        "kernels; contiguous ones need n/k layers.",
+        "§4; Table 1",
+        "12-why-self-attention",
+    ),
+    Discrepancy(
+        "parameter-counts",
+        "text",
+        "No one vocabulary gives Table 3's parameter counts",
+        "With the stated vocabulary the counts come out short, in proportion to "
+        "d_model, in every row but the last. A larger vocabulary would explain those "
+        "rows and a smaller one the big model; no one number gives both. Whether it is "
+        "the vocabulary or something else of the same size, the paper does not tell; "
+        "the chapter computes the range that each row allows.",
+        "Table 3; §5.1",
+        "10-encoder-decoder",
+    ),
+)
