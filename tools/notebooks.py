@@ -8,6 +8,7 @@ mark-up that Colab, JupyterLab and a code host show as well.
 
 import argparse
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -46,12 +47,10 @@ setup("{chapter}")"""
 
 COLAB_LABEL = "[Open in Colab]("
 VALID_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-MYST_ONLY = re.compile(
-    r"^(?:```|:::+)\{"  # directives
-    r"|^\([\w-]+\)=$"  # targets
-    r"|(?<!`)\{[a-z:]+\}`",  # roles
-    re.MULTILINE,
-)
+DIRECTIVE_OR_TARGET = re.compile(r"^(?:(?:```|:::+)\{.*|\([\w-]+\)=)$", re.MULTILINE)
+FENCED = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"`[^`\n]+`")
+ROLE = re.compile(r"\{[a-z:-]+\}`")
 
 
 def set_up_cell(chapter: str, root: Path = ROOT) -> str:
@@ -71,7 +70,8 @@ def colab_link(name: str, root: Path = ROOT) -> str:
 
 def normal_form(path: Path, root: Path = ROOT) -> str:
     """The text that the notebook at ``path`` should have."""
-    notebook = nbformat.read(path, as_version=4)
+    # Not nbformat.read: it would give repeated identifiers new ones, by chance.
+    notebook = nbformat.from_dict(json.loads(path.read_text(encoding="utf-8")))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
@@ -126,6 +126,16 @@ def _identify(cells: list[NotebookNode]) -> None:
         cell["id"] = name
 
 
+def myst_only(markdown: str) -> str | None:
+    """The first piece of mark-up that only MyST knows, if there is one."""
+    if found := DIRECTIVE_OR_TARGET.search(markdown):
+        return found.group()
+    # What stands in code is no mark-up; a role is a name in braces right before code.
+    prose = CODE_SPAN.sub("`", FENCED.sub("", markdown))
+    found = ROLE.search(prose)
+    return found.group() if found else None
+
+
 def complaints(path: Path, root: Path = ROOT) -> Iterator[str]:
     """What a person must mend: one sentence each, naming file and cell."""
     notebook = nbformat.read(path, as_version=4)
@@ -136,9 +146,9 @@ def complaints(path: Path, root: Path = ROOT) -> Iterator[str]:
     for cell in cells:
         where = f"{name}, cell {cell.get('id', '?')}"
         if cell.cell_type == "markdown":
-            if found := MYST_ONLY.search(cell.source):
+            if found := myst_only(cell.source):
                 yield (
-                    f"{where}: {found.group()!r} is MyST's own mark-up, which Colab "
+                    f"{where}: {found!r} is MyST's own mark-up, which Colab "
                     "and code hosts show raw; use plain Markdown."
                 )
             continue

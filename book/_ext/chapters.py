@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from docutils.parsers.rst import directives
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -27,8 +27,6 @@ def number(name: str) -> int:
 
 class Chapters(SphinxDirective):
     """Draws the table."""
-
-    option_spec = {"class": directives.class_option}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(DATA))
@@ -56,15 +54,10 @@ class Chapters(SphinxDirective):
                 "", chapter["question"], classes=["chapter-question"]
             )
             state = "written" if written else "planned"
-            if not written:
-                paragraph += nodes.Text(" ")
-                paragraph += nodes.inline("", "planned", classes=["chapter-state"])
             yield nodes.list_item("", paragraph, classes=[state])
 
     def _link(self, document: str, title: nodes.inline) -> nodes.Node:
-        from sphinx.addnodes import pending_xref
-
-        reference = pending_xref(
+        return pending_xref(
             "",
             title,
             refdomain="std",
@@ -74,7 +67,6 @@ class Chapters(SphinxDirective):
             refexplicit=True,
             refwarn=True,
         )
-        return reference
 
 
 def setup(app: Sphinx) -> dict:

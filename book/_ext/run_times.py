@@ -10,12 +10,13 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-from aiayn.book.setup import machine
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
+
+from aiayn.book.setup import machine
 
 CASES = {
     "environment": "with a new environment",

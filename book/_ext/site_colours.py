@@ -1,6 +1,6 @@
 """The site's colours for query, key, value: those of `aiayn.book.colours`, as CSS.
 
-Notebooks colour a formula with the light page's value, as in ``\\color{#a65a00}Q``,
+Notebooks colour a formula with the light page's value (``\\textcolor{#a65a00}{Q}``),
 because Colab and code hosts know nothing else; on a dark page the rules below replace
 it.
 """

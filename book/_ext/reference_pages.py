@@ -1,0 +1,106 @@
+"""The directives ``{discrepancies}`` and ``{readers-questions}``, drawn from data."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from aiayn.book.paper import DISCREPANCIES, Discrepancy
+
+BOOK = Path(__file__).resolve().parent.parent
+QUESTIONS = BOOK / "questions.yml"
+CHAPTERS = BOOK / "chapters.yml"
+
+KINDS = {
+    "versions": "Between the paper's versions",
+    "text": "Within the text",
+    "code": "Between the text and the authors' code",
+}
+
+
+class PageOfSections(SphinxDirective):
+    """What the directives of this module have in common: sections and links."""
+
+    def section(self, title: str, *content: nodes.Node) -> nodes.section:
+        """A section that the page's own table of contents will list."""
+        section = nodes.section("", nodes.title("", title))
+        section["names"].append(nodes.fully_normalize_name(title))
+        self.state.document.note_implicit_target(section, section)
+        section += list(content)
+        return section
+
+    def chapter(self, name: str) -> nodes.Node:
+        """A chapter's title: a link if it is written, else marked as to come."""
+        title = f"Chapter {int(name[:2])}, {titles()[name]}"
+        document = f"notebooks/{name}"
+        if document not in self.env.found_docs:
+            return nodes.emphasis("", f"{title} (to come)")
+        return pending_xref(
+            "",
+            nodes.inline("", title),
+            refdomain="std",
+            reftype="doc",
+            reftarget=f"/{document}",
+            refdoc=self.env.docname,
+            refexplicit=True,
+            refwarn=True,
+        )
+
+
+class Discrepancies(PageOfSections):
+    """The disagreements, grouped by what disagrees."""
+
+    def run(self) -> list[nodes.Node]:
+        return [
+            self.section(title, *map(self._one, of_kind(kind)))
+            for kind, title in KINDS.items()
+        ]
+
+    def _one(self, found: Discrepancy) -> nodes.section:
+        evidence, _ = self.parse_inline(f"Evidence: {found.evidence}. ")
+        body = nodes.paragraph("", found.text)
+        note = nodes.paragraph("", "", *evidence, self.chapter(found.chapter))
+        note["classes"].append("ledger-note")
+        section = nodes.section("", nodes.title("", found.title), body, note)
+        section["ids"].append(found.id)
+        self.state.document.note_explicit_target(section)
+        return section
+
+
+class ReadersQuestions(PageOfSections):
+    """The questions, in the order of the chapters that answer them."""
+
+    def run(self) -> list[nodes.Node]:
+        for path in (QUESTIONS, CHAPTERS):
+            self.env.note_dependency(str(path))
+        asked = yaml.safe_load(QUESTIONS.read_text(encoding="utf-8"))
+        return [self._chapter(name, questions) for name, questions in asked.items()]
+
+    def _chapter(self, name: str, questions: list[dict]) -> nodes.section:
+        items = nodes.bullet_list()
+        for question in questions:
+            items += nodes.list_item("", nodes.paragraph("", question["ask"]))
+        where = nodes.paragraph("", "", self.chapter(name))
+        return self.section(titles()[name], where, items)
+
+
+def of_kind(kind: str) -> Iterator[Discrepancy]:
+    """The discrepancies of one kind, in the order of the data."""
+    return (found for found in DISCREPANCIES if found.between == kind)
+
+
+def titles() -> dict[str, str]:
+    """Each chapter's title by the name of its notebook."""
+    parts = yaml.safe_load(CHAPTERS.read_text(encoding="utf-8"))
+    return {c["name"]: c["title"] for part in parts for c in part["chapters"]}
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directives."""
+    app.add_directive("discrepancies", Discrepancies)
+    app.add_directive("readers-questions", ReadersQuestions)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

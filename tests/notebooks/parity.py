@@ -1,0 +1,83 @@
+"""What a notebook defines inline, held against the library.
+
+A cell that defines something for the first time marks it with a comment::
+
+    # parity: aiayn.model.attention.scaled_dot_product_attention
+
+The definition of that name in the same cell must then be the library's, apart from
+docstrings and annotations: a text explains more, a library promises more.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+
+MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
+
+
+class _Bare(ast.NodeTransformer):
+    """Removes docstrings and annotations."""
+
+    def visit_definition(self, node):
+        self.generic_visit(node)
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        if hasattr(node, "returns"):
+            node.returns = None
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_definition  # noqa: N815
+
+    def visit_arg(self, node):
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node):
+        self.generic_visit(node)
+        if node.value is None:
+            return None
+        return ast.Assign(targets=[node.target], value=node.value)
+
+
+def bare(definition: ast.AST) -> str:
+    """A definition's code without docstrings, annotations, comments and layout."""
+    return ast.unparse(ast.fix_missing_locations(_Bare().visit(definition)))
+
+
+def library_definition(place: str, name: str) -> ast.AST:
+    """The library's definition of a function or class."""
+    thing = getattr(importlib.import_module(place), name)
+    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+
+
+def cell_definition(source: str, name: str) -> ast.AST | None:
+    """A cell's definition of ``name``, or None where it has none."""
+    # A line magic is no Python.
+    python = re.sub(r"^\s*[%!].*$", "", source, flags=re.MULTILINE)
+    found = (n for n in ast.parse(python).body if getattr(n, "name", None) == name)
+    return next(found, None)
+
+
+def differences(notebook: Path) -> Iterator[str]:
+    """One sentence for each marked definition that is not the library's."""
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type != "code":
+            continue
+        for place, name in MARK.findall(cell.source):
+            where = f"{notebook.name}, cell {cell.get('id', '?')}"
+            inline = cell_definition(cell.source, name)
+            if inline is None:
+                yield f"{where}: marked as parity of {name}, but does not define it."
+                continue
+            ours, theirs = bare(inline), bare(library_definition(place, name))
+            if ours != theirs:
+                yield (
+                    f"{where}: {name} differs from {place}.{name}.\n"
+                    f"--- notebook\n{ours}\n--- library\n{theirs}"
+                )

@@ -1,0 +1,95 @@
+"""The three things that a reader operates: a chart's slider, the theme, the search."""
+
+import re
+
+import pytest
+
+SLIDER = ".vega-bind input[type=range]"
+
+
+@pytest.fixture
+def page_with_slider(site):
+    """The first page that holds a chart with a slider."""
+    for path in sorted(site.glob("notebooks/*.html")):
+        if re.search(r'"input": ?"range"', path.read_text(encoding="utf-8")):
+            return path.relative_to(site).as_posix()
+    pytest.skip("No chapter has a chart with a slider yet.")
+
+
+def drawing(browser) -> str:
+    """The drawing of the first chart that has a slider."""
+    return browser.run(
+        f"return document.querySelector('{SLIDER}')"
+        ".closest('.vega-embed').querySelector('svg').outerHTML"
+    )
+
+
+def test_slider_redraws_its_chart(browser, page_with_slider):
+    """Moving the slider to its other end changes the drawing."""
+    browser.look(1280, "light")
+    browser.open(page_with_slider)
+    before = drawing(browser)
+    browser.console()
+    browser.run(
+        f"const slider = document.querySelector('{SLIDER}');"
+        "slider.value = slider.value === slider.max ? slider.min : slider.max;"
+        "slider.dispatchEvent(new Event('input', {bubbles: true}));"
+    )
+    browser.wait(lambda: drawing(browser) != before)
+    assert browser.console() == []
+
+
+def test_theme_switch_recolours_charts_and_keeps_the_slider(browser, page_with_slider):
+    """After the switch the same chart stands there once, in the other theme's ink."""
+    browser.look(1280, "light")
+    browser.open(page_with_slider)
+    charts = browser.run("return document.querySelectorAll('.vega-embed svg').length")
+    browser.run(
+        f"const slider = document.querySelector('{SLIDER}');"
+        "slider.value = slider.max;"
+        "slider.dispatchEvent(new Event('input', {bubbles: true}));"
+    )
+    place = browser.run(f"return document.querySelector('{SLIDER}').value")
+    before = drawing(browser)
+    switch_to(browser, "dark")
+    browser.wait(lambda: browser.run(f"return !!document.querySelector('{SLIDER}')"))
+    browser.wait(lambda: drawing(browser) != before)
+    browser.settle()
+    assert browser.run(f"return document.querySelector('{SLIDER}').value") == place
+    ink = browser.run(
+        "return getComputedStyle(document.documentElement)"
+        ".getPropertyValue('--book-ink').trim()"
+    )
+    assert ink in drawing(browser)
+    after = browser.run("return document.querySelectorAll('.vega-embed svg').length")
+    assert after == charts
+
+
+def test_theme_switch(browser):
+    """The button leads from light to dark, and the page's colour follows."""
+    browser.look(1280, "light")
+    browser.open("book/index.html")
+    light = browser.run("return getComputedStyle(document.body).backgroundColor")
+    switch_to(browser, "dark")
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+
+
+def test_search_finds_a_page(browser):
+    """The book's own search leads to a page that holds the word."""
+    browser.look(1280, "light")
+    browser.console()
+    browser.open("search.html?q=exercise")
+    hits = "return [...document.querySelectorAll('ul.search a')].map(a => a.href)"
+    browser.wait(lambda: browser.run(hits))
+    assert any("how-to-use" in hit for hit in browser.run(hits))
+    assert browser.console() == []
+
+
+def switch_to(browser, theme: str) -> None:
+    """Press the button until the theme is there (it also passes through 'auto')."""
+    for _ in range(3):
+        browser.run("document.querySelector('.theme-switch-button').click()")
+        if browser.run("return document.documentElement.dataset.theme") == theme:
+            return
+    pytest.fail(f"The theme switch never reached {theme}.")

@@ -1,0 +1,85 @@
+"""Every page, light and dark, wide and narrow, with all other hosts unreachable."""
+
+import re
+from urllib.parse import unquote, urldefrag, urljoin
+
+import pytest
+
+WIDTHS = (1280, 390)
+THEMES = ("light", "dark")
+FILE_NAME = re.compile(r"\.(?:png|svg|jpe?g)$|^_images|/")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_page_is_quiet_and_fits(browser, page, width, theme):
+    """No request to another host, nothing on the console, no sideways scrolling."""
+    browser.look(width, theme)
+    browser.requests()
+    browser.console()
+    browser.open(page)
+    own = (browser.address, "data:", "blob:", "about:")
+    elsewhere = [url for url in browser.requests() if not url.startswith(own)]
+    assert elsewhere == []
+    assert browser.console() == []
+    assert browser.run("return document.documentElement.dataset.theme") == theme
+    overflow = browser.run(
+        "const page = document.documentElement;"
+        "return page.scrollWidth - page.clientWidth;"
+    )
+    assert overflow == 0, f"{page} scrolls sideways by {overflow} px at {width} px"
+
+
+def test_formulas_are_typeset(browser, page):
+    """No TeX is left raw, none was refused."""
+    browser.look(1280, "light")
+    browser.open(page)
+    raw = browser.run(
+        "return [...document.querySelectorAll('.math')]"
+        ".filter(formula => !formula.querySelector('mjx-container'))"
+        ".map(formula => formula.textContent)"
+    )
+    assert raw == []
+    refused = browser.run(
+        "return [...document.querySelectorAll('mjx-merror')]"
+        ".map(formula => formula.textContent)"
+    )
+    assert refused == []
+
+
+def test_figures_have_a_text_alternative(browser, page):
+    """An image says what it shows; a chart has a label."""
+    browser.look(1280, "light")
+    browser.open(page)
+    texts = browser.run(
+        "return [...document.querySelectorAll('.bd-article img')].map(i => i.alt)"
+    )
+    assert [text for text in texts if not text or FILE_NAME.search(text)] == []
+    unlabelled = browser.run(
+        "return [...document.querySelectorAll('.bd-article .vega-embed')]"
+        ".filter(c => !c.querySelector('[aria-label]:not([aria-label=\"\"])')).length"
+    )
+    assert unlabelled == 0, f"{unlabelled} charts lack description='…'"
+
+
+def test_page_has_a_description(site, page):
+    """Search engines and link previews have something to show."""
+    text = (site / page).read_text(encoding="utf-8")
+    found = re.search(r'<meta name="description" content="([^"]{5,200})"', text)
+    assert found, f"{page} has no description"
+
+
+def test_links_and_anchors_resolve(site, page):
+    """Every link inside the site leads to a file, and to an anchor in it."""
+    text = (site / page).read_text(encoding="utf-8")
+    broken = []
+    for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, anchor = urldefrag(unquote(urljoin(f"/{page}", link)))
+        path = site / target.lstrip("/")
+        if not path.is_file() or (
+            anchor and f'id="{anchor}"' not in path.read_text(encoding="utf-8")
+        ):
+            broken.append(link)
+    assert broken == []
