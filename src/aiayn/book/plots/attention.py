@@ -65,7 +65,7 @@ def attention_map(
     if gold:
         frame = base.transform_filter("datum.gold").mark_rect(filled=False)
         layers.append(frame.encode(stroke=alt.value(ALERT.mark), strokeWidth=_FRAME))
-    step = 46 if len(key_tokens) <= _NUMBERS_UP_TO else 26
+    step = 38 if len(key_tokens) <= _NUMBERS_UP_TO else 26
     return alt.layer(*layers).properties(
         title=title,
         description=description,
@@ -127,7 +127,7 @@ def attention_maps(
         empty=False,
     )
     base = _long_form(table, query_tokens, key_tokens)
-    side = max(40, min(10 * keys, 300 // num_heads))
+    side = max(30, min(10 * keys, 260 // num_heads))
     small = (
         base.mark_rect(color=WEIGHT.mark)
         .encode(
