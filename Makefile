@@ -50,12 +50,14 @@ lint: environment ## check code and notebooks; changes nothing
 	@$(BIN)/ruff format --check --quiet . || \
 		{ echo "The layout of the files above is not ruff's: run 'make format'."; exit 1; }
 	@$(BIN)/python tools/notebooks.py --check
+	@$(BIN)/python tools/readme.py --check
 	@echo "Style is clean."
 
 format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 	@$(BIN)/python tools/notebooks.py
+	@$(BIN)/python tools/readme.py
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build

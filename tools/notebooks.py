@@ -8,7 +8,6 @@ mark-up that Colab, JupyterLab and a code host show as well.
 
 import argparse
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -71,7 +70,7 @@ def colab_link(name: str, root: Path = ROOT) -> str:
 def normal_form(path: Path, root: Path = ROOT) -> str:
     """The text that the notebook at ``path`` should have."""
     # Not nbformat.read: it would give repeated identifiers new ones, by chance.
-    notebook = nbformat.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:

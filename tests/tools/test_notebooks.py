@@ -21,7 +21,9 @@ def store(tmp_path):
 
     def write(*cells, name="03-attention.ipynb", **metadata):
         path = folder / name
-        nbformat.write(new_notebook(cells=list(cells), metadata=metadata), path)
+        notebook = new_notebook(metadata=metadata)
+        notebook.cells = list(cells)  # as they are: the maker would mend them
+        path.write_text(nbformat.v4.writes(notebook), encoding="utf-8")
         return path, tmp_path
 
     return write
