@@ -12,7 +12,7 @@ BEGAN := $(shell date +%s)
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint format notebooks site clean
+.PHONY: help environment book test serve lint types format site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -52,6 +52,9 @@ lint: environment ## check code and notebooks; changes nothing
 	@$(BIN)/python tools/notebooks.py --check
 	@$(BIN)/python tools/readme.py --check
 	@echo "Style is clean."
+
+types: environment ## check the package's types with pyright (fetches it the first time)
+	@$(BIN)/pyright
 
 format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/ruff check --fix --quiet . || true

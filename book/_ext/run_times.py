@@ -60,10 +60,10 @@ def command_table(times: Path) -> nodes.table:
     """The last measurement of each command in each case, in seconds."""
     known = json.loads(times.read_text()) if times.exists() else {}
     rows = [
-        [command, *(as_time(known.get(command, {}).get(case)) for case in CASES)]
-        for command in COMMANDS
+        [words, *(as_time(known.get(command, {}).get(case)) for command in COMMANDS)]
+        for case, words in CASES.items()
     ]
-    return table(["command", *CASES.values()], rows)
+    return table(["", *COMMANDS], rows)
 
 
 def chapter_table(env) -> nodes.table:
