@@ -62,7 +62,7 @@ def test_a_failing_notebook_is_reported_and_not_stored(executed):
 
 def test_prose_is_not_executed_again_but_code_is(executed):
     """Another sentence still finds the outputs; another number does not."""
-    _, books, cache = executed
+    _, _, cache = executed
     prose = notebook("import os\nprint(os.listdir())", "6 * 7")
     prose.cells[0].source = "# Title\n\nA new sentence."
     assert cache.match_cache_notebook(prose)
