@@ -12,7 +12,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.model.dropout import Dropout
 from aiayn.model.validation import check_rates, head_widths
+
+# Keys from which on torch's fused kernel pays on a CPU: its backward is slow below.
+FUSED_FROM = 128
 
 
 def scaled_dot_product_attention(
@@ -37,12 +41,14 @@ def scaled_dot_product_attention(
 
     Paper: §3.2.1, equation (1).
 
-    A query that fits one key much better than the other gets that key's value:
+    Dot products of 2 ln 3 and 0, divided by √4, give weights of 3/4 and 1/4:
 
-    >>> query, key = torch.tensor([[9.0, 0.0]]), torch.tensor([[9.0, 0.0], [0.0, 9.0]])
-    >>> context, weights = scaled_dot_product_attention(query, key, torch.eye(2))
-    >>> context
-    tensor([[1., 0.]])
+    >>> query = torch.tensor([[2.0, 0.0, 0.0, 0.0]])
+    >>> key = torch.tensor([[math.log(3), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    >>> value = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
+    >>> context, weights = scaled_dot_product_attention(query, key, value)
+    >>> weights.round(decimals=4), context.round(decimals=4)
+    (tensor([[0.7500, 0.2500]]), tensor([[3., 2.]]))
     """
     d_k = query.size(-1)
     scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
@@ -51,25 +57,25 @@ def scaled_dot_product_attention(
 
 
 def additive_attention(
-    query: Float[Tensor, "*#batch queries d_query"],
-    key: Float[Tensor, "*#batch keys d_key"],
+    query: Float[Tensor, "*#batch queries d_k"],
+    key: Float[Tensor, "*#batch keys d_k"],
     value: Float[Tensor, "*#batch keys d_v"],
-    query_weight: Float[Tensor, "d_hidden d_query"],
-    key_weight: Float[Tensor, "d_hidden d_key"],
-    score_weight: Float[Tensor, " d_hidden"],
+    score_weight: Float[Tensor, " d_k"],
     mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
 ) -> tuple[Float[Tensor, "*#batch queries d_v"], Float[Tensor, "*#batch queries keys"]]:
     r"""Attention whose scores come from a network with one hidden layer.
 
-    $$\mathrm{score}(q, k) = v^\top \tanh(W q + U k)$$
+    $$\mathrm{score}(q, k) = v^\top \tanh(q + k)$$
+
+    As in equation (1), query and key come projected: in Bahdanau et al. they are
+    $W_a s$ and $U_a h$, of a decoder state s and an annotation h. The second does not
+    change while the decoder writes, so whoever calls can keep it.
 
     Args:
-        query: What each position looks for: a decoder state in Bahdanau et al.
-        key: What each position answers to: an encoder annotation there.
-        value: What each position has to give: the same annotation there.
-        query_weight: W.
-        key_weight: U.
-        score_weight: v.
+        query: What each position looks for.
+        key: What each position answers to.
+        value: What each position has to give: the annotation itself.
+        score_weight: v, which sums the hidden units up.
         mask: True where a query may attend to a key; None: everywhere.
 
     Returns:
@@ -77,10 +83,8 @@ def additive_attention(
 
     Paper: §3.2.1; Bahdanau et al. (2015), appendix A.1.2.
     """
-    hidden = torch.tanh(
-        F.linear(query, query_weight)[..., :, None, :]
-        + F.linear(key, key_weight)[..., None, :, :]
-    )  # (..., queries, keys, d_hidden)
+    hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
+    # (..., queries, keys, d_k)
     scores = hidden @ score_weight  # (..., queries, keys)
     weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
@@ -132,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         check_rates(dropout=dropout)
         self.d_k, self.d_v = head_widths(d_model, num_heads, d_k, d_v)
         self.num_heads = num_heads
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.query_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
         self.key_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
         self.value_projection = nn.Linear(d_model, num_heads * self.d_v, bias=False)
@@ -160,7 +164,7 @@ class MultiHeadAttention(nn.Module):
             value: What is fetched from it; nearly always the same tensor as key.
             mask: Broadcasts against ``(batch, heads, queries, keys)``.
             need_weights: Return the weights too. Then attention is computed step by
-                step; otherwise torch's fused kernel computes the same in one.
+                step; otherwise torch's fused kernel may compute the same in one.
 
         Returns:
             The output, and the weights (as they are before dropout) or None.
@@ -193,18 +197,24 @@ class MultiHeadAttention(nn.Module):
     ]:
         """Attend to keys and values that `keys_and_values` made."""
         queries = self._split(self.query_projection(query), self.d_k)
-        dropout = self.dropout if self.training else 0.0
-        if need_weights:
+        # For short sentences a CPU is faster without the fused kernel's blocks.
+        short = keys.device.type == "cpu" and keys.size(2) <= FUSED_FROM
+        weights = None
+        if need_weights or short:
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
-            if dropout:
-                context = F.dropout(weights, dropout) @ values
+            if self.training and self.dropout.p:
+                context = self.dropout(weights) @ values
         else:
-            weights = None
             context = F.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=mask, dropout_p=dropout
+                queries,
+                keys,
+                values,
+                attn_mask=mask,
+                dropout_p=self.dropout.p if self.training else 0.0,
             )  # (batch, heads, queries, d_v)
         concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
-        return self.output_projection(concatenated), weights
+        output = self.output_projection(concatenated)
+        return output, weights if need_weights else None
 
     def _split(self, projected: Tensor, width: int) -> Tensor:
         """(batch, length, heads·width) -> (batch, heads, length, width)."""

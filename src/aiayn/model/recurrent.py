@@ -63,12 +63,14 @@ class RecurrentState:
     Args:
         hidden: The decoder's state of each hypothesis: (hypotheses, d_model).
         memory: Annotations of each sentence: (sentences, source_length, 2·d_model).
+        keys: What attention compares them by: (sentences, source_length, d_model).
         summary: The one vector of each sentence: (sentences, d_model).
         source_mask: Which annotations are words: (sentences, 1, source_length).
     """
 
     hidden: Float[Tensor, "hypotheses d_model"]
-    memory: Float[Tensor, "sentences source_length annotation"]
+    memory: Float[Tensor, "sentences source_length 2*d_model"]
+    keys: Float[Tensor, "sentences source_length d_model"] | None
     summary: Float[Tensor, "sentences d_model"]
     source_mask: Bool[Tensor, "sentences 1 source_length"]
 
@@ -81,6 +83,8 @@ class RecurrentState:
         self.hidden = self.hidden.index_select(0, hypotheses)
         if sentences is not None:
             self.memory = self.memory.index_select(0, sentences)
+            if self.keys is not None:
+                self.keys = self.keys.index_select(0, sentences)
             self.summary = self.summary.index_select(0, sentences)
             self.source_mask = self.source_mask.index_select(0, sentences)
 
@@ -105,7 +109,7 @@ class RecurrentTranslator(nn.Module):
         width = config.d_model
         context = 2 * width if config.attention else width
         self.embedding = TokenEmbedding(config.vocab_size, width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = nn.GRU(width, width, batch_first=True, bidirectional=True)
         self.initial = nn.Linear(2 * width, width)
         self.cell = nn.GRUCell(width + context, width)
@@ -130,6 +134,11 @@ class RecurrentTranslator(nn.Module):
     ) -> Float[Tensor, "batch target_length d_model"]:
         """What `project` turns into logits."""
         return self._decode(target, self.encode(source), source)[0]
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocab d_model"]:
+        """The matrix that `project` multiplies by."""
+        return self.embedding.weight
 
     def project(
         self, states: Float[Tensor, "*batch d_model"]
@@ -198,20 +207,21 @@ class RecurrentTranslator(nn.Module):
         # What each direction knows when it has read everything: (batch, 2·d_model).
         ends = torch.cat([forward[rows, last], backward[:, 0]], dim=-1)
         summary = torch.tanh(self.initial(ends))  # (batch, d_model)
-        return RecurrentState(summary, memory, summary, mask)
+        # A projection that every step needs and none changes: done once.
+        keys = self.key_projection(memory) if self.config.attention else None
+        return RecurrentState(summary, memory, keys, summary, mask)
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState
     ) -> tuple[Tensor, Tensor | None]:
         """Move every hypothesis on by one (embedded) token."""
         sentences = state.memory.size(0)
-        if self.config.attention:
+        if state.keys is not None:
+            query = self.query_projection(state.hidden)  # (hypotheses, d_model)
             context, weights = additive_attention(
-                state.hidden.view(sentences, -1, self.config.d_model),
+                query.unflatten(0, (sentences, -1)),
+                state.keys,
                 state.memory,
-                state.memory,
-                self.query_projection.weight,
-                self.key_projection.weight,
                 self.score,
                 state.source_mask,
             )

@@ -1,0 +1,172 @@
+"""§3, §6.2: sizes. Table 3's column of parameters, and the closed form behind it."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from aiayn.errors import InputError
+from aiayn.model import TABLE_3_ROWS, Transformer, TransformerConfig
+from aiayn.model.recurrent import RecurrentConfig
+
+# Table 3, last column, in millions, as printed. The other rows print nothing.
+PRINTED = {
+    "base": 65,
+    "B d_k=16": 58,
+    "B d_k=32": 60,
+    "C N=2": 36,
+    "C N=4": 50,
+    "C N=8": 80,
+    "C d_model=256": 28,
+    "C d_model=1024": 168,
+    "C d_ff=1024": 53,
+    "C d_ff=4096": 90,
+    "big": 213,
+}
+
+
+def count(config):
+    """Parameters of a model that takes no memory."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def closed_form(config):
+    """The same from the sizes alone."""
+    d, h = config.d_model, config.num_heads
+    d_k = config.d_k or d // h
+    d_v = config.d_v or d // h
+    attention = 2 * d * h * d_k + 2 * d * h * d_v
+    feed_forward = 2 * d * config.d_ff + config.d_ff + d
+    norm = 2 * d
+    embeddings = (1 if config.tie_embeddings else 3) * config.vocab_size * d
+    positions = 2 * config.max_length * d if config.positions == "learned" else 0
+    final_norms = 2 * norm if config.norm == "pre" else 0
+    return (
+        config.num_encoder_layers * (attention + feed_forward + 2 * norm)
+        + config.num_decoder_layers * (2 * attention + feed_forward + 3 * norm)
+        + embeddings
+        + positions
+        + final_norms
+    )
+
+
+CONFIGS = {
+    **{row: TransformerConfig.table3(row) for row in TABLE_3_ROWS},
+    "tiny": TransformerConfig.tiny(),
+    "pre-norm": TransformerConfig.tiny(norm="pre"),
+    "untied": TransformerConfig.tiny(tie_embeddings=False),
+    "d_v alone": TransformerConfig.tiny(d_v=7),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_count_is_the_closed_form(config):
+    assert count(config) == closed_form(config)
+
+
+@pytest.mark.parametrize("row", [row for row in PRINTED if row != "big"])
+def test_one_vocabulary_meets_the_papers_column(row):
+    """It is not the 'about 37000' of §5.1, with which no row but big comes out."""
+    assert (
+        round(count(TransformerConfig.table3(row, vocab_size=41_100)) / 1e6)
+        == (PRINTED[row])
+    )
+    assert round(count(TransformerConfig.table3(row)) / 1e6) != PRINTED[row]
+
+
+def test_the_big_row_needs_another_vocabulary():
+    def millions(vocab_size):
+        return round(count(TransformerConfig.big(vocab_size=vocab_size)) / 1e6)
+
+    assert millions(35_400) == millions(36_200) == PRINTED["big"]
+    assert millions(37_000) == PRINTED["big"] + 1
+    assert millions(41_100) == PRINTED["big"] + 5
+
+
+def test_heads_cost_nothing():
+    rows = [row for row in TABLE_3_ROWS if row.startswith("A ")]
+    assert len(rows) == 4
+    assert {count(TransformerConfig.table3(row)) for row in rows} == {
+        count(TransformerConfig.base())
+    }
+
+
+def test_the_presets_are_the_papers():
+    """§3.1, §3.2.2, §3.3, §5.4 for base; Table 3's last row for big."""
+    base, big = TransformerConfig.base(), TransformerConfig.big()
+    assert base == TransformerConfig() == TransformerConfig.table3("base")
+    assert (base.d_model, base.d_ff, base.num_heads) == (512, 2048, 8)
+    assert base.num_encoder_layers == base.num_decoder_layers == 6
+    assert (base.dropout, base.norm, base.positions) == (0.1, "post", "sinusoidal")
+    assert base.tie_embeddings
+    assert (big.d_model, big.d_ff, big.num_heads, big.dropout) == (1024, 4096, 16, 0.3)
+    assert len(TABLE_3_ROWS) == 20
+
+
+def test_a_preset_takes_changes_and_stays_frozen():
+    config = TransformerConfig.table3("A h=4", d_model=64, dropout=0.0)
+    assert (config.num_heads, config.d_model, config.dropout) == (4, 64, 0.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.d_model = 128
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"vocab_size": 0}, "vocab_size must be a whole number, at least 1, not 0."),
+        ({"d_model": 2.5}, "d_model must be a whole number, at least 1, not 2.5."),
+        ({"d_ff": -1}, "d_ff must be a whole number, at least 1, not -1."),
+        ({"num_heads": 0}, "num_heads must be a whole number, at least 1, not 0."),
+        ({"d_k": 0}, "d_k must be a whole number, at least 1, not 0."),
+        ({"d_v": -4}, "d_v must be a whole number, at least 1, not -4."),
+        ({"max_length": 0}, "max_length must be a whole number, at least 1, not 0."),
+        (
+            {"num_decoder_layers": -1},
+            "num_decoder_layers must be a whole number, at least 0, not -1.",
+        ),
+        ({"dropout": 1.0}, "dropout is a probability in [0, 1), not 1.0."),
+        (
+            {"attention_dropout": float("nan")},
+            "attention_dropout is a probability in [0, 1), not nan.",
+        ),
+        ({"norm": "middle"}, "norm must be 'post' or 'pre', not 'middle'."),
+        (
+            {"positions": "none"},
+            "positions must be 'sinusoidal' or 'learned', not 'none'.",
+        ),
+        (
+            {"num_heads": 3, "d_k": 8},
+            "d_model = 512 is not divisible by num_heads = 3: change one of them, or "
+            "give d_k and d_v.",
+        ),
+        ({"pad_id": 37_000}, "pad_id = 37000 is no token: vocab_size = 37000 allows"),
+        ({"pad_id": -1}, "pad_id = -1 is no token: vocab_size = 37000 allows 0 to"),
+    ],
+)
+def test_a_bad_size_gets_a_sentence(changes, sentence, unchecked_shapes):
+    with pytest.raises(InputError) as caught:
+        TransformerConfig(**changes)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_an_unknown_row_gets_the_list_of_rows():
+    with pytest.raises(
+        InputError, match=r"no row 'F'; its rows are base, A h=1, .*big"
+    ):
+        TransformerConfig.table3("F")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"d_model": 0}, "d_model must be a whole number, at least 1, not 0."),
+        ({"dropout": -0.1}, "dropout is a probability in [0, 1), not -0.1."),
+        ({"pad_id": 1000}, "pad_id = 1000 is no token"),
+    ],
+)
+def test_a_bad_recurrent_size_gets_a_sentence(changes, sentence):
+    with pytest.raises(InputError) as caught:
+        RecurrentConfig(**changes)
+    assert str(caught.value).startswith(sentence)
