@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.data.corpus import Corpus, check_languages
+from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
 from aiayn.data.multi30k import load_multi30k
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.tatoeba import load_tatoeba
@@ -30,7 +31,9 @@ def load_corpus(
         name: "grammar", "multi30k", "tatoeba", or the path of a folder.
         source: The language to translate from: "en", "de"; with Multi30k also "fr".
         target: The language to translate to.
-        options: For the grammar, `size` (training pairs) and `seed`.
+        options: For the grammar, `size` (training pairs), `held_out_size` (pairs of
+            each other split) and `seed`; pair i is sample i of
+            `aiayn.data.grammar.load_grammar` with the same options.
 
     Returns:
         The corpus, with the splits train, validation and test; the grammar also has
@@ -70,13 +73,16 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
 
 
 def _load_grammar(
-    source: str, target: str, size: int = 20_000, seed: int = 0
+    source: str,
+    target: str,
+    size: int = TRAIN_SIZE,
+    held_out_size: int = HELD_OUT_SIZE,
+    seed: int = 0,
 ) -> Corpus:
-    from aiayn.data.grammar import load_grammar
-
     check_languages("grammar", source, target, ("en", "de"))
     splits = {}
-    for split, samples in load_grammar(size=size, seed=seed).items():
+    drawn = load_grammar(size=size, held_out_size=held_out_size, seed=seed)
+    for split, samples in drawn.items():
         english = tuple(sample.source for sample in samples)
         german = tuple(sample.target for sample in samples)
         pair = (english, german) if source == "en" else (german, english)

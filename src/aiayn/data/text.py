@@ -11,12 +11,14 @@ import gzip
 import lzma
 import os
 import secrets
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from aiayn.errors import InputError
 
@@ -27,6 +29,9 @@ MAX_LINE_BYTES = 16 * 2**20
 # is no text but an attack on the memory (gzip reaches 1000 to 1 on zeros).
 MAX_RATIO = 100
 MIN_BOUND_BYTES = 64 * 2**20
+
+# gzip's streams and, as the type checkers have it, zip's.
+Stream = BufferedIOBase | IO[bytes]
 
 # What the standard library raises on archives that are damaged or made to harm.
 _DAMAGED = (
@@ -78,26 +83,26 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def _open(path: Path, member: str | None) -> Iterator[BinaryIO]:
+def _open(path: Path, member: str | None) -> Iterator[Stream]:
     if member is not None:
         with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
-            yield packed  # type: ignore[misc]
+            yield packed
     elif path.suffix == ".gz":
         with gzip.open(path) as packed:
-            yield packed  # type: ignore[misc]
+            yield packed
     else:
         with path.open("rb") as plain:
             yield plain
 
 
-def _bound(path: Path, member: str | None) -> float:
+def _bound(path: Path, member: str | None) -> int:
     """The most bytes that may come out of the file."""
     if member is None and path.suffix != ".gz":
-        return float("inf")  # it is as large as it is
+        return sys.maxsize  # it is as large as it is
     return max(MIN_BOUND_BYTES, MAX_RATIO * path.stat().st_size)
 
 
-def _decode(stream: BinaryIO, name: str, bound: float) -> Iterator[str]:
+def _decode(stream: Stream, name: str, bound: int) -> Iterator[str]:
     number = read = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1

@@ -1,0 +1,132 @@
+"""The corpora by name, on the real files where they are at hand."""
+
+import gzip
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from aiayn.data import CORPORA, Corpus, ParallelText, load_corpus
+from aiayn.data.grammar import load_grammar
+from aiayn.data.multi30k import _MULTI30K_FILES, _multi30k_file
+from aiayn.data.tatoeba import _TATOEBA_FILE
+from aiayn.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("en", "de"), ("de", "en"), ("fr", "de"), ("en", "fr")]
+)
+def test_multi30k(data_folder, source, target):
+    corpus = load_corpus("multi30k", source=source, target=target)
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 29_000,
+        "validation": 1_014,
+        "test": 1_000,
+    }
+    first = {
+        "en": "A man in an orange hat starring at something.",
+        "de": "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt.",
+        "fr": "Un homme avec un chapeau orange regardant quelque chose.",
+    }
+    assert next(iter(corpus.test)) == (first[source], first[target])
+    assert all(split.skipped == () for split in corpus.splits.values())
+    assert "non-commercial" in corpus.licence
+
+
+def test_tatoeba_is_whole_and_its_splits_share_no_sentence(data_folder):
+    corpus = load_corpus("tatoeba")
+    sizes = {name: len(split) for name, split in corpus.splits.items()}
+    # 169,813 pairs, of which 568 share their German side with a held-out pair.
+    assert sizes == {"train": 165_821, "validation": 1_740, "test": 1_684}
+    assert sum(sizes.values()) == 169_813 - 568
+    for side in ("source", "target"):
+        train = set(getattr(corpus.train, side))
+        assert train.isdisjoint(getattr(corpus.validation, side))
+        assert train.isdisjoint(getattr(corpus.test, side))
+    assert set(corpus.validation.source).isdisjoint(corpus.test.source)
+    assert "CC BY 2.0" in corpus.licence
+    assert "Attribution: www.manythings.org/anki and tatoeba.org" in corpus.licence
+    backwards = load_corpus("tatoeba", source="de", target="en").test
+    assert backwards == ParallelText(corpus.test.target, corpus.test.source)
+
+
+def test_the_grammar_in_both_directions():
+    options = {"size": 30, "held_out_size": 5, "seed": 3}
+    corpus = load_corpus("grammar", **options)
+    samples = load_grammar(**options)
+    assert list(corpus.splits) == ["train", "validation", "test", "combinations"]
+    for name, split in corpus.splits.items():
+        assert list(split) == [(s.source, s.target) for s in samples[name]]
+    assert len(corpus.train) == 30
+    backwards = load_corpus("grammar", source="de", target="en", **options)
+    assert backwards.train.source == corpus.train.target
+    assert backwards.train.target == corpus.train.source
+
+
+def test_every_file_has_a_hash_and_mirrors_of_different_hosts():
+    files = [_multi30k_file(name) for name in _MULTI30K_FILES] + [_TATOEBA_FILE]
+    assert len({file.path for file in files}) == 10
+    for file in files:
+        assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+        assert all(urlsplit(mirror).scheme == "https" for mirror in file.mirrors)
+        assert len({urlsplit(mirror).netloc for mirror in file.mirrors}) >= 2
+
+
+def folder_with(tmp_path, **files):
+    """A folder with those files; train_en becomes train.en."""
+    for name, content in files.items():
+        path = tmp_path / name.replace("_", ".")
+        data = content.encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(tmp_path)
+
+
+def test_a_folder_of_ones_own(tmp_path):
+    folder = folder_with(
+        tmp_path, train_en="a\n", train_de_gz="A\n", dev_en="b\n", dev_de="B\n"
+    )
+    corpus = load_corpus(folder)
+    assert list(corpus.train) == [("a", "A")]
+    assert list(corpus.validation) == [("b", "B")]
+    assert list(load_corpus(folder, source="de", target="en").train) == [("A", "a")]
+    with pytest.raises(InputError, match="has no split 'test'; it has train, valid"):
+        _ = corpus.test
+
+
+def test_a_folder_without_one_side_or_any_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"holds no corpus from en to de.*train\.en"):
+        load_corpus(str(tmp_path))
+    folder = folder_with(tmp_path, train_de="A\n")
+    with pytest.raises(InputError, match=r"train\.de has no other side.*train\.en"):
+        load_corpus(folder)
+
+
+@pytest.mark.parametrize("name", ["wmt13", "", "no/such/folder", "x\0y"])
+def test_an_unknown_corpus_is_answered_with_those_that_exist(name):
+    with pytest.raises(InputError, match=", ".join(CORPORA)):
+        load_corpus(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("multi30k", {"source": "cs"}, "is in en, de, fr; source='cs'"),
+        ("tatoeba", {"target": "fr"}, "is in en, de; target='fr'"),
+        ("grammar", {"target": "fr"}, "is in en, de; target='fr'"),
+        ("grammar", {"target": "en"}, "both 'en'"),
+        ("multi30k", {"size": 5}, "no option 'size'; it has none"),
+        ("grammar", {"lines": 5}, "no option 'lines'; it has size, held_out_size, "),
+        (".", {"size": 5}, "folder takes no option size"),
+    ],
+)
+def test_what_a_corpus_does_not_have_is_said(name, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        load_corpus(name, **arguments)
+
+
+def test_a_missing_split_is_answered_with_those_that_exist():
+    text = ParallelText(("a",), ("A",))
+    corpus = Corpus("small", "en", "de", {"train": text}, "", "")
+    assert corpus.train is text
+    with pytest.raises(InputError, match="'combinations'; it has train"):
+        corpus.split("combinations")

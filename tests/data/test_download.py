@@ -1,0 +1,217 @@
+"""Downloads, against a server on this machine that fails in every way we know of."""
+
+import hashlib
+import os
+import stat
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from aiayn.data.download import RemoteFile, cache_folder, fetch
+from aiayn.errors import InputError
+
+CONTENT = bytes(range(256)) * 400
+PATH = "corpus/file.gz"
+
+
+class Mirror(BaseHTTPRequestHandler):
+    """Answers by the name of what is asked for."""
+
+    def do_GET(self):
+        """Send the file, or do what a bad mirror does."""
+        self.server.asked.append(self.path)
+        name = self.path.strip("/")
+        if name == "gone":
+            return self.send_error(404)
+        if name == "moved":
+            self.send_response(302)
+            self.send_header("Location", "/good")
+            return self.end_headers()
+        self.send_response(200)
+        if name != "endless":
+            self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        getattr(self, name, self.good)()
+
+    def good(self):
+        """The whole file."""
+        self.wfile.write(CONTENT)
+
+    def truncated(self):
+        """The first half; then the connection closes."""
+        self.wfile.write(CONTENT[: len(CONTENT) // 2])
+
+    def wrong(self):
+        """Another file of the same size."""
+        self.wfile.write(CONTENT[::-1])
+
+    def endless(self):
+        """A file that never ends."""
+        try:
+            while True:
+                self.wfile.write(CONTENT)
+        except OSError:
+            pass
+
+    def silent(self):
+        """Nothing until the test is over."""
+        self.server.over.wait(20)
+
+    def dripping(self):
+        """A byte now and then: never silent, never done."""
+        try:
+            while not self.server.over.wait(0.05):
+                self.wfile.write(b"x")
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        """Keep the tests' output clean."""
+
+
+@pytest.fixture
+def server():
+    """A mirror on a free port of this machine; `asked` lists what it was asked for."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
+    server.asked, server.over = [], threading.Event()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.over.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def remote(server, *names, sha256=None):
+    """The file, to be had from those pages of the server; "dead" is a closed port."""
+    base = f"http://127.0.0.1:{server.server_port}"
+    mirrors = [
+        "http://127.0.0.1:9/file" if name == "dead" else f"{base}/{name}"
+        for name in names
+    ]
+    sha256 = sha256 or hashlib.sha256(CONTENT).hexdigest()
+    return RemoteFile(PATH, len(CONTENT), sha256, tuple(mirrors))
+
+
+def files_in_cache():
+    """What the cache holds, temporary files included."""
+    return [path for path in cache_folder().rglob("*") if path.is_file()]
+
+
+def test_a_file_is_fetched_once(server):
+    file = remote(server, "good")
+    path = fetch(file, progress=False)
+    assert path == cache_folder() / PATH
+    assert path.read_bytes() == CONTENT
+    assert fetch(file, progress=False) == path
+    assert server.asked == ["/good"]
+    assert files_in_cache() == [path]
+
+
+def test_the_cache_can_be_shared(server):
+    mask = os.umask(0o022)
+    try:
+        path = fetch(remote(server, "good"), progress=False)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("dead", "did not answer"),
+        ("gone", "answered 404"),
+        ("truncated", "broke off after 51,200 of 102,400 bytes"),
+        ("wrong", "sent another file of that size"),
+        ("endless", "sent more than 102,400 bytes"),
+        ("silent", "timed out"),
+    ],
+)
+def test_the_next_mirror_is_tried_and_a_failure_is_explained(server, bad, reason):
+    path = fetch(remote(server, bad, "good"), progress=False, timeout=0.5)
+    assert path.read_bytes() == CONTENT
+    path.unlink()
+    with pytest.raises(InputError) as caught:
+        fetch(remote(server, bad), progress=False, timeout=0.5)
+    message = str(caught.value)
+    assert reason in message
+    for expected in (PATH, "127.0.0.1", "by hand", str(path), "AIAYN_DATA"):
+        assert expected in message
+    assert files_in_cache() == []
+
+
+def test_a_mirror_that_drips_is_given_up(server, monkeypatch):
+    monkeypatch.setattr("aiayn.data.download.SLOWEST_BYTES_PER_SECOND", 1e6)
+    with pytest.raises(InputError, match="was too slow"):
+        fetch(remote(server, "dripping"), progress=False, timeout=0.3)
+    assert files_in_cache() == []
+
+
+def test_every_mirror_that_failed_is_named(server):
+    with pytest.raises(InputError, match=r"/gone answered 404 .*/wrong sent another"):
+        fetch(remote(server, "gone", "wrong"), progress=False)
+
+
+def test_a_redirection_is_followed(server):
+    assert fetch(remote(server, "moved"), progress=False).read_bytes() == CONTENT
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(server):
+    path = cache_folder() / PATH
+    path.parent.mkdir(parents=True)
+    for damaged in (b"", CONTENT[:-1], CONTENT[::-1]):
+        path.write_bytes(damaged)
+        assert fetch(remote(server, "good"), progress=False).read_bytes() == CONTENT
+    assert len(server.asked) == 3
+
+
+def test_a_cache_that_cannot_be_written_is_named(server, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("AIAYN_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"file\.gz cannot be written"):
+        fetch(remote(server, "good"), progress=False)
+
+
+def test_a_bar_is_shown_on_standard_error(server, capfd):
+    fetch(remote(server, "good"))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert PATH in err
+    assert "100%" in err
+
+
+def test_the_data_folder_comes_first(server, monkeypatch, tmp_path):
+    own = tmp_path / "data" / PATH
+    own.parent.mkdir(parents=True)
+    own.write_bytes(CONTENT)
+    monkeypatch.setenv("AIAYN_DATA", str(tmp_path / "data"))
+    assert fetch(remote(server, "good")) == own
+    assert server.asked == []
+    own.write_bytes(CONTENT[::-1])
+    with pytest.raises(InputError, match=r"data/corpus/file\.gz.* its sha256 is"):
+        fetch(remote(server, "good"))
+    own.write_bytes(b"")
+    with pytest.raises(InputError, match="0 bytes instead of 102,400"):
+        fetch(remote(server, "good"))
+    own.unlink()
+    assert fetch(remote(server, "good"), progress=False) == cache_folder() / PATH
+
+
+def test_a_data_folder_that_is_none_is_named(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("AIAYN_DATA", str(tmp_path / "typo"))
+    with pytest.raises(
+        InputError, match=r"AIAYN_DATA names .*typo, which is no folder"
+    ):
+        fetch(remote(server, "good"))
+
+
+def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):
+    monkeypatch.delenv("AIAYN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "aiayn"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "aiayn"

@@ -1,0 +1,307 @@
+"""The tokenizer: any text in, the same text out, and no file that does harm."""
+
+import re
+import struct
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from aiayn.data import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, normalise
+from aiayn.errors import InputError
+
+LINES = [
+    "The cat sleeps under the old table.",
+    "Die Katze schläft unter dem alten Tisch.",
+    "The old cats sleep; the dog reads a book.",
+    "Der Hund liest ein Buch, die alten Katzen schlafen.",
+] * 5
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """A small vocabulary of characters and merges."""
+    return Tokenizer.train(LINES, 70)
+
+
+@pytest.fixture(scope="module")
+def with_bytes():
+    """A vocabulary to which no text is unknown."""
+    return Tokenizer.train(LINES, 320, byte_fallback=True)
+
+
+def test_the_special_tokens_stand_first(tokenizer):
+    assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
+    assert tokenizer.pieces(range(4)) == ["<pad>", "<s>", "</s>", "<unk>"]
+    assert (tokenizer.pad_id, tokenizer.bos_id) == (PAD_ID, BOS_ID)
+    assert (tokenizer.eos_id, tokenizer.unk_id) == (EOS_ID, UNK_ID)
+    assert tokenizer.vocab_size == 70
+
+
+def test_byte_pair_encoding_by_hand():
+    # Of the neighbours in ▁ab ▁cab ▁b, only a and b meet twice in a line. There is
+    # room for four special tokens, four characters and this one merge.
+    tokenizer = Tokenizer.train(["ab cab b"] * 4, 9)
+    assert tokenizer.pieces([4]) == ["ab"]
+    assert set(tokenizer.pieces(range(5, 9))) == {"a", "b", "c", "▁"}
+    pieces = tokenizer.pieces(tokenizer.encode("cab a b"))
+    assert pieces == ["▁", "c", "ab", "▁", "a", "▁", "b"]
+
+
+def test_known_text_comes_back(tokenizer):
+    for line in LINES:
+        assert tokenizer.decode(tokenizer.encode(line)) == line
+    assert tokenizer.decode_batch(tokenizer.encode_batch(LINES)) == LINES
+
+
+def test_encoding_adds_no_special_token(tokenizer):
+    assert set(tokenizer.encode("The cat <pad> <s> </s> sleeps")).isdisjoint({0, 1, 2})
+
+
+def test_special_tokens_are_not_written(tokenizer):
+    ids = tokenizer.encode("The cat")
+    assert tokenizer.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "The cat"
+    assert tokenizer.decode([]) == ""
+    assert tokenizer.decode_batch([[], ids]) == ["", "The cat"]
+
+
+def test_unknown_characters_become_the_unknown_token(tokenizer):
+    ids = tokenizer.encode("The 🙂 cat")
+    assert ids.count(UNK_ID) == 1
+    assert tokenizer.decode(ids) == "The ⁇ cat"
+
+
+@settings(max_examples=200)
+@given(st.text(st.characters()))
+@example("")
+@example(" \t\n")
+@example("a\0b\x07c\x1b[31m")
+@example("family 👩‍👩‍👧 flags 🇩🇪 skin 👍🏽")
+@example("שלום עולם مرحبا \u202eevil\u202c")
+@example("▁ ▁a ▅ ⁇ <unk> <0x41> </s>")
+@example("m² ½ … ﬁ ａ \u00ad \ufeff \u200b")
+@example("u\u0308ber A\u030angstrom \u1112\u1161\u11ab")
+@example("lone \ud800 surrogate")
+@example("a\u2028b\u0085c\xa0d\u3000e")
+@example("漢字かな交じり文")
+def test_any_text_comes_back_normalised(with_bytes, text):
+    ids = with_bytes.encode(text)
+    assert UNK_ID not in ids
+    assert with_bytes.decode(ids) == normalise(text)
+    assert with_bytes.encode_batch([text]) == [ids]
+
+
+@settings(max_examples=100)
+@given(st.text(st.characters()))
+def test_normalisation_does_what_it_says_and_no_more(text):
+    once = normalise(text)
+    assert normalise(once) == once
+    assert "\n" not in once
+    assert "  " not in once
+    assert once == once.strip()
+    once.encode("utf-8")
+    printable = [c for c in once if c != " "]
+    replaced = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    kept = re.sub(
+        r"[\s\x00-\x1f\x7f-\x9f▁]", "", unicodedata.normalize("NFC", replaced)
+    )
+    assert "".join(printable) == kept
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 319)))
+def test_any_ids_give_one_line_of_text(with_bytes, ids):
+    text = with_bytes.decode(ids)
+    assert "\n" not in text
+    assert text == normalise(text)
+
+
+def test_a_line_of_a_megabyte(with_bytes):
+    text = "The cat sleeps under " * 50_000 + "x" * 100_000
+    assert with_bytes.decode(with_bytes.encode(text)) == text
+
+
+def test_the_same_lines_give_the_same_vocabulary(tokenizer):
+    again = Tokenizer.train(iter(LINES), 70)
+    assert again.digest == tokenizer.digest
+    assert Tokenizer.train(LINES[1:], 70).digest != tokenizer.digest
+
+
+def test_a_sample_is_drawn_by_its_seed():
+    lines = [f"{chr(97 + i % 26) * 3} {i}" for i in range(500)]
+    first, again, other = (
+        Tokenizer.train(lines, 45, max_lines=100, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first.digest == again.digest
+    assert first.digest != other.digest
+    # With room for all, the seed is of no account.
+    assert (
+        Tokenizer.train(lines, 45, max_lines=500, seed=1).digest
+        == Tokenizer.train(lines, 45, max_lines=500, seed=2).digest
+    )
+
+
+def test_the_largest_and_the_smallest_vocabulary_are_named():
+    with pytest.raises(InputError, match=r"too large .* largest possible is") as caught:
+        Tokenizer.train(LINES, 5000)
+    largest = int(re.search(r"is (\d+)\.$", str(caught.value))[1])
+    assert Tokenizer.train(LINES, largest).vocab_size == largest
+    with pytest.raises(InputError, match=r"too small .* at least") as caught:
+        Tokenizer.train(LINES, 10)
+    smallest = int(re.search(r"least (\d+),", str(caught.value))[1])
+    assert Tokenizer.train(LINES, smallest).vocab_size == smallest
+
+
+@pytest.mark.parametrize("vocab_size", [-1, 0, 2**31, 2**70])
+def test_impossible_sizes_are_refused(vocab_size):
+    with pytest.raises(InputError):
+        Tokenizer.train(LINES, vocab_size)
+
+
+@pytest.mark.parametrize("lines", [[], ["", " \t"], ["\0"]])
+def test_training_needs_text(lines):
+    with pytest.raises(InputError, match="needs text"):
+        Tokenizer.train(lines, 70)
+    with pytest.raises(InputError, match="every line is longer than 65,536 bytes"):
+        Tokenizer.train(["x" * 70_000], 70)
+
+
+def test_training_is_silent(capfd):
+    Tokenizer.train(LINES, 70)
+    with pytest.raises(InputError):
+        Tokenizer.train(LINES, 5000)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("outside", [-1, 70, 2**40])
+def test_ids_outside_the_vocabulary_are_named(tokenizer, outside):
+    for use in (tokenizer.decode, tokenizer.pieces):
+        with pytest.raises(InputError, match=f"id {outside} is not in .* of 70"):
+            use([5, outside])
+
+
+def test_a_saved_tokenizer_does_the_same(tokenizer, tmp_path):
+    path = tmp_path / "run" / "tokenizer.model"
+    tokenizer.save(path)
+    loaded = Tokenizer.load(path)
+    assert loaded.digest == tokenizer.digest
+    assert loaded.encode_batch(LINES) == tokenizer.encode_batch(LINES)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_missing_file_or_a_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no tokenizer .*nowhere"):
+        Tokenizer.load(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="cannot be read"):
+        Tokenizer.load(tmp_path)
+
+
+# Protocol buffers, just enough to write what no trainer would.
+
+
+def field(number, value):
+    """One field: an integer, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    """An integer, seven bits a byte, lowest first."""
+    low, high = value & 0x7F, value >> 7
+    return bytes([low | 0x80]) + varint(high) if high else bytes([low])
+
+
+def piece(text, kind=1, score=0.0):
+    """A piece of the vocabulary; kind 1 is normal, 2 unknown, 3 control."""
+    score = varint(2 << 3 | 5) + struct.pack("<f", score)
+    return field(1, field(1, text) + score + field(3, kind))
+
+
+SPECIAL = piece(b"<pad>", 3) + piece(b"<s>", 3) + piece(b"</s>", 3) + piece(b"<unk>", 2)
+
+
+def model(*pieces, special=SPECIAL, kind=2, normaliser=b"", unknown="⁇", count=None):
+    """A model file with those pieces after the special ones."""
+    count = 4 + len(pieces) if count is None else count
+    trainer = field(3, kind) + field(4, count) + field(44, unknown.encode())
+    trainer += field(40, 3) + field(41, 1) + field(42, 2) + field(43, 0)
+    return special + b"".join(pieces) + field(2, trainer) + field(3, normaliser)
+
+
+def test_a_model_written_by_hand_is_read():
+    tokenizer = Tokenizer(model(piece("▁a".encode()), piece("▁".encode()), piece(b"a")))
+    assert tokenizer.pieces(tokenizer.encode("a aa")) == ["▁a", "▁a", "a"]
+
+
+HOSTILE = {
+    "empty file": b"",
+    "text": b"This is no tokenizer.",
+    "cut short": model(piece(b"a"))[:-1],
+    "a number without end": b"\xff" * 20,
+    "a length beyond the file": b"\x0a\xff\xff\xff\x7f",
+    # These end the process when sentencepiece reads them, or did in some release.
+    "piece without text": model(piece(b"")),
+    "enormous piece": model(piece(b"a" * 500_000)),
+    "piece with NUL": model(piece(b"a\0")),
+    "table of normalisation": model(piece(b"a"), normaliser=field(2, b"\xff" * 100)),
+    "piece that is not UTF-8": model(piece(b"\xff")),
+    "score that is no number": model(piece(b"a", score=float("nan"))),
+    "piece twice": model(piece(b"a"), piece(b"a")),
+    "piece of another kind": model(piece(b"a", kind=4)),
+    "second unknown": model(piece(b"a", kind=2)),
+    "no special tokens": model(piece(b"a"), special=b"", count=1),
+    "other order": model(special=SPECIAL[9:] + SPECIAL[:9], count=4),
+    "unigram": model(piece(b"a"), kind=1),
+    "wrong count": model(piece(b"a"), count=9),
+    "unknown written otherwise": model(piece(b"a"), unknown="\n"),
+    "normaliser twice": model(piece(b"a")) + field(3, b""),
+    "another part": model(piece(b"a")) + field(5, b""),
+    "a number for a part": model(piece(b"a")) + field(1, 7),
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_or_broken_file_gets_a_sentence(tmp_path, content):
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"tokenizer\.model cannot be used: it is dam"):
+        Tokenizer.load(path)
+
+
+def test_an_enormous_file_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("aiayn.data.sentencepiece_model.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("aiayn.data.tokenizer.MAX_MODEL_BYTES", 1000)
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(bytes(5000))
+    with pytest.raises(InputError, match="larger than 1,000 bytes"):
+        Tokenizer.load(path)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_changed_bytes_give_a_sentence_or_a_tokenizer(with_bytes, data):
+    content = bytearray(with_bytes._model)
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
+    try:
+        tokenizer = Tokenizer(bytes(content))
+    except InputError:
+        return
+    # Whatever the pieces are now, they can be used without harm.
+    ids = tokenizer.encode("The cat 🙂 schläft")
+    assert all(0 <= i < tokenizer.vocab_size for i in ids)
+    assert isinstance(tokenizer.decode(range(tokenizer.vocab_size)), str)
+
+
+def test_importing_data_does_not_load_sentencepiece():
+    code = "import sys, aiayn.data; print('sentencepiece' in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "False\n"
