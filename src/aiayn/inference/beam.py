@@ -172,7 +172,6 @@ class _Beams:
         missing = max(0, 2 * self.beam_size - totals.size(1))  # a tiny vocabulary
         totals = F.pad(totals, (0, missing), value=-math.inf)
         totals, index = totals.topk(2 * self.beam_size)  # (sentences, 2·beam_size)
-        index = index.masked_fill(totals == -math.inf, 0)
         return totals, index // vocab, index % vocab
 
     def finish(self, totals: Tensor, parents: Tensor, ended: Tensor) -> None:
@@ -215,6 +214,8 @@ class _Beams:
         in_beam = torch.arange(ends.size(1), device=ends.device) < self.beam_size
         self.finish(totals, parents, ends & in_beam & (totals > -math.inf))
         alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
+        # A place that nothing fills reads what the best one reads, which is possible.
+        order = order.where(alive > -math.inf, order[:, :1])
         parents, tokens = parents.gather(1, order), tokens.gather(1, order)
 
         sentences, width = self.written.shape[:2]

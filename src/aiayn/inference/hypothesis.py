@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -33,6 +33,7 @@ class Hypothesis:
     """What hypotheses are ranked by: log_probability over the length penalty."""
 
 
+@runtime_checkable
 class Searchable(Protocol):
     """What a search needs of a model: `Transformer`, `RecurrentTranslator`, `Uncached`.
 
@@ -58,7 +59,7 @@ class Searchable(Protocol):
         ...
 
 
-def gnmt_length_penalty(length: float | Tensor, alpha: float) -> Any:
+def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
     r"""What a log-probability is divided by, so that long outputs stand a chance.
 
     $$lp(Y) = \left(\frac{5 + |Y|}{6}\right)^α$$
