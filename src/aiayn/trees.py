@@ -1,13 +1,13 @@
 """Constituency trees for §6.3: bracketed text, linearisation, and bracket scores.
 
-The paper parses English with the model that translates: the target sequence is the tree
-written as a string, as Vinyals et al. (2015, "Grammar as a Foreign Language") do it. An
-opening symbol carries its label, and so does a closing one: `(S (NP XX XX )NP )S`. Words
-are left out, and part-of-speech tags are all written `XX`.
+The paper parses English with the model that translates: the target sequence is the
+tree written as a string, as Vinyals et al. (2015, "Grammar as a Foreign Language") do
+it. An opening symbol carries its label, and so does a closing one:
+`(S (NP XX XX )NP )S`. Words are left out, and part-of-speech tags are all written `XX`.
 
 Scores follow the conventions of `evalb` with its usual parameter file: see `brackets`.
 Everything that walks a tree does so without recursion; `parse_tree` and `delinearise`
-refuse trees deeper than `MAX_DEPTH`, because comparing two trees with `==` does recurse.
+refuse trees deeper than `MAX_DEPTH`, because comparing trees with `==` does recurse.
 """
 
 import re
@@ -65,28 +65,29 @@ class Tree:
         return deepest
 
     def spans(self) -> "list[Span]":
-        """Every constituent that is no preterminal, in the order of its opening bracket.
+        """Every constituent that is no preterminal, in the order of opening brackets.
 
         >>> parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))").spans()
         [Span(label='S', start=0, end=2), Span(label='NP', start=0, end=1), \
 Span(label='VP', start=1, end=2)]
         """
-        found: list[Span] = []
+        found: list[Span | None] = []
         unfinished: list[int] = []
         position = 0
         for part in _walk(self):
             if isinstance(part, Tree):
                 unfinished.append(len(found))
-                found.append(Span(part.label, position, -int(part.is_preterminal)))
+                found.append(
+                    None if part.is_preterminal else Span(part.label, position, 0)
+                )
             elif part is None:
                 index = unfinished.pop()
-                if found[index].end < 0:
-                    del found[index]
-                else:
-                    found[index] = found[index]._replace(end=position)
+                opened = found[index]
+                if opened is not None:
+                    found[index] = opened._replace(end=position)
             else:
                 position += 1
-        return found
+        return [span for span in found if span is not None]
 
     def __str__(self) -> str:
         pieces: list[str] = []
@@ -145,9 +146,12 @@ class _Builder:
         self.open.append((label, []))
 
     def add(self, child: "Tree | str", where: str) -> None:
-        if not self.open:
+        if self.open:
+            self.open[-1][1].append(child)
+        elif isinstance(child, Tree) and self.root is None:
+            self.root = child
+        else:
             raise InputError(f"{where} stands outside of every bracket of the tree.")
-        self.open[-1][1].append(child)
 
     def leave(self, where: str) -> None:
         if not self.open:
@@ -155,11 +159,7 @@ class _Builder:
         label, children = self.open.pop()
         if not children:
             raise InputError(f"The constituent '{label}' that {where} closes is empty.")
-        tree = Tree(label, tuple(children))
-        if self.open:
-            self.open[-1][1].append(tree)
-        else:
-            self.root = tree
+        self.add(Tree(label, tuple(children)), where)
 
     def finish(self) -> Tree:
         if self.open:
@@ -215,20 +215,25 @@ def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
     '(S (NP XX )NP (VP XX )VP )S'
     """
     symbols: list[str] = []
-    labels: list[str] = []
+    closing: list[str | None] = []
     for part in _walk(tree):
         if isinstance(part, Tree):
-            labels.append("" if part.is_preterminal else part.label)
-            tag = part.label if keep_tags else ANY_TAG
-            symbols.append(tag if part.is_preterminal else f"({part.label}")
+            if part.is_preterminal:
+                symbols.append(part.label if keep_tags else ANY_TAG)
+                closing.append(None)
+                continue
+            symbols.append(f"({part.label}")
+            closing.append(f"){part.label}")
             bare = [child for child in part.children if isinstance(child, str)]
-            if bare and not part.is_preterminal:
+            if bare:
                 raise InputError(
                     f"The word '{bare[0]}' stands directly under '{part.label}'; to "
                     "linearise a tree, put each word under a part-of-speech tag."
                 )
-        elif part is None and (label := labels.pop()):
-            symbols.append(f"){label}")
+        elif part is None:
+            symbol = closing.pop()
+            if symbol is not None:
+                symbols.append(symbol)
     return tuple(symbols)
 
 
@@ -243,14 +248,12 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     used = 0
     for number, symbol in enumerate(symbols, start=1):
         where = f"Symbol {number}, '{symbol}',"
-        if symbol.startswith("(") and len(symbol) > 1:
+        if symbol.startswith("("):
             builder.enter(symbol[1:], where)
-        elif symbol.startswith(")") and len(symbol) > 1:
+        elif symbol.startswith(")"):
             if builder.open and builder.open[-1][0] != symbol[1:]:
                 raise InputError(f"{where} closes a '({builder.open[-1][0]}'.")
             builder.leave(where)
-        elif symbol in ("", "(", ")"):
-            raise InputError(f"{where} has no label.")
         else:
             word = words[used] if used < len(words) else ""
             used += 1
@@ -265,8 +268,8 @@ def brackets(tree: Tree) -> Counter[Span]:
 
     Left out are preterminals, the document's root (`ROOT`, `TOP`, no label) and
     punctuation: positions count the other words only, and a constituent of nothing but
-    punctuation is dropped. Function tags are cut off (`NP-SBJ` counts as `NP`), and `PRT`
-    counts as `ADVP`.
+    punctuation is dropped. Function tags are cut off (`NP-SBJ` counts as `NP`), and
+    `PRT` counts as `ADVP`.
     """
     kept = [0]  # kept[i]: words among the first i that are no punctuation
     tag = ""
