@@ -71,7 +71,7 @@ def expected_time(chapter: str) -> str:
     )
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: int | float) -> str:
     """A duration as people say it: ``"20 seconds"``, ``"3 minutes"``."""
     if seconds < 90:
         rounded = max(5, 5 * round(seconds / 5))

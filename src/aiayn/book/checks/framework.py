@@ -34,7 +34,7 @@ class FunctionCheck:
     cases: Callable[[], Sequence[tuple[Any, ...]]]  # arguments; seeded, made anew
     mistakes: tuple[Mistake, ...] = ()
 
-    def __call__(self, answer: Callable[..., Any]) -> None:
+    def __call__(self, answer: Any) -> None:
         """Print one line if the function is right.
 
         Raises:

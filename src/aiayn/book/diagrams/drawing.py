@@ -10,6 +10,9 @@ from aiayn.book.colours import css_colour
 from aiayn.book.html import escape
 from aiayn.book.svg import Svg
 
+Number = int | float
+Point = tuple[Number, Number]
+
 _FONT = "font: 13px system-ui, sans-serif"
 _SMALL = "font: 11.5px ui-monospace, monospace"
 _BOX_HEIGHT = 30
@@ -25,12 +28,12 @@ class Diagram:
 
     def box(
         self,
-        x: float,
-        y: float,
+        x: Number,
+        y: Number,
         label: str,
         *,
-        width: float = 110,
-        height: float = _BOX_HEIGHT,
+        width: Number = 110,
+        height: Number = _BOX_HEIGHT,
         role: str = "neutral",
     ) -> None:
         """A labelled box in the colour of a role; ``\\n`` breaks the label."""
@@ -45,7 +48,7 @@ class Diagram:
             self.text(x, y + 16 * (number - (len(lines) - 1) / 2), line)
 
     def sheets(
-        self, x: float, y: float, *, width: float, height: float, role: str
+        self, x: Number, y: Number, *, width: Number, height: Number, role: str
     ) -> None:
         """The edges of more boxes behind the one at this place: one of them a head."""
         for shift in (4, 8):
@@ -54,7 +57,7 @@ class Diagram:
             corners = [(left, top + 4), (left, top), (right, top), (right, bottom)]
             self.arrow(*corners, (right - 4, bottom), role=role, head=False)
 
-    def frame(self, x: float, y: float, width: float, height: float) -> None:
+    def frame(self, x: Number, y: Number, width: Number, height: Number) -> None:
         """A dashed frame around what is repeated; x and y are its top left corner."""
         self.parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="9" '
@@ -64,8 +67,8 @@ class Diagram:
 
     def text(
         self,
-        x: float,
-        y: float,
+        x: Number,
+        y: Number,
         words: str,
         *,
         anchor: str = "middle",
@@ -80,9 +83,7 @@ class Diagram:
             f'fill: {fill}">{escape(words)}</text>'
         )
 
-    def arrow(
-        self, *points: tuple[float, float], role: str | None = None, head: bool = True
-    ) -> None:
+    def arrow(self, *points: Point, role: str | None = None, head: bool = True) -> None:
         """A line through the points, with a head at the last one."""
         colour = css_colour(role) if role else "currentColor"
         line = " ".join(f"{x:g},{y:g}" for x, y in points)
@@ -93,7 +94,7 @@ class Diagram:
         if head:
             self.parts.append(_arrow_head(points[-2], points[-1], colour))
 
-    def plus(self, x: float, y: float) -> None:
+    def plus(self, x: Number, y: Number) -> None:
         """A circled plus, where positional encodings are added."""
         self.parts.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="9" '
@@ -112,7 +113,7 @@ class Diagram:
         return Svg(markup, f"{title}. {description}")
 
 
-def _arrow_head(start: tuple[float, float], end: tuple[float, float], fill: str) -> str:
+def _arrow_head(start: Point, end: Point, fill: str) -> str:
     """A small triangle that points from start to end; lines are level or upright."""
     (x0, y0), (x, y) = start, end
     dx, dy = (x > x0) - (x < x0), (y > y0) - (y < y0)

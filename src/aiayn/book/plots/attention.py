@@ -12,7 +12,8 @@ from aiayn.book.plots.tokens import as_array, js_list, require_tokens, token_axi
 from aiayn.errors import InputError
 
 # A full cell keeps some of the page, so that the number in it can be read.
-_OPACITY = alt.Scale(domain=[0, 1], range=[0.02, 0.85], clamp=True)
+STRONGEST = 0.85
+_OPACITY = alt.Scale(domain=[0, 1], range=[0.02, STRONGEST], clamp=True)
 _FRAME = alt.value(2.5)
 _NUMBERS_UP_TO = 8  # keys; beyond that the numbers do not fit
 

@@ -1,0 +1,66 @@
+"""The colours can be read on the pages that they are meant for."""
+
+import pytest
+
+from aiayn.book.colours import INK, PAGE, ROLES, SERIES, css_colour, css_properties
+
+TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2, level AA: criteria 1.4.3 and 1.4.11
+
+
+def luminance(colour):
+    """Relative luminance of a #rrggbb colour, as WCAG defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [
+        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """The contrast ratio of two colours, between 1 and 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def blend(colour, page, opacity):
+    """A colour with some of the page shining through."""
+    pairs = [(int(colour[i : i + 2], 16), int(page[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(
+        f"{round(opacity * c + (1 - opacity) * p):02x}" for c, p in pairs
+    )
+
+
+def test_the_measure_itself():
+    """Black on white is 21 to 1, by definition."""
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_text_and_graphics_stand_out(role):
+    """Text on its own page; marks, which cannot know the page, on both."""
+    colour = ROLES[role]
+    assert contrast(colour.light, PAGE.light) >= TEXT
+    assert contrast(colour.dark, PAGE.dark) >= TEXT
+    assert contrast(colour.mark, PAGE.light) >= GRAPHICS
+    assert contrast(colour.mark, PAGE.dark) >= GRAPHICS
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_numbers_in_full_cells_can_be_read(theme):
+    """In an attention map, ink lies on the strongest colour that a cell takes."""
+    from aiayn.book.plots.attention import STRONGEST
+
+    page, ink = getattr(PAGE, theme), getattr(INK, theme)
+    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= GRAPHICS
+
+
+def test_series_are_six_different_colours():
+    """No two curves look alike."""
+    assert len({colour.mark for colour in SERIES}) == len(SERIES) == 6
+
+
+def test_css_names_every_role():
+    """One declaration a role, with the theme's value."""
+    for role, colour in ROLES.items():
+        assert f"--aiayn-{role}: {colour.dark};" in css_properties("dark")
+        assert css_colour(role) == f"var(--aiayn-{role}, {colour.mark})"

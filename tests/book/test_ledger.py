@@ -1,0 +1,166 @@
+"""The notebooks and the ledger's data file agree."""
+
+import ast
+import re
+from pathlib import Path
+
+import ledger
+import nbformat
+import pytest
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from aiayn.book import ledger as records
+from aiayn.book.claims import claims, judge
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CLAIM = claims()["s3.2.1-variance"]
+
+
+def claims_settled_in(source):
+    """The identifiers in the calls of settle() in a piece of code."""
+    python = re.sub(r"^(\s*)%.*$", r"\1pass", source, flags=re.MULTILINE)
+    for node in ast.walk(ast.parse(python)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "settle":
+            yield ast.literal_eval(node.args[0])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_notebook_settles_what_the_data_file_says(path):
+    """Seen from the source alone; the build compares the verdicts themselves."""
+    cells = nbformat.read(path, as_version=4).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    settled = [name for source in code for name in claims_settled_in(source)]
+    expected = [
+        claim.id
+        for claim in claims().values()
+        if claim.chapter == path.stem and claim.verdict != "open"
+    ]
+    assert sorted(settled) == sorted(expected)
+
+
+def test_a_claim_that_is_settled_has_a_notebook():
+    """No verdict stands in the data file without a chapter to show it."""
+    written = {path.stem for path in NOTEBOOKS}
+    settled = {c.chapter for c in claims().values() if c.verdict != "open"}
+    assert settled <= written
+
+
+def record(**changes):
+    """A record that agrees with the data file once the claim is settled there."""
+    fields = {
+        "chapter": CLAIM.chapter,
+        "claim_id": CLAIM.id,
+        "verdict": "derived",
+        "scale": "derivation",
+        "measured": "64.1",
+    }
+    return records.Record(**{**fields, **changes})
+
+
+@pytest.fixture
+def _settled(monkeypatch):
+    """A data file with one claim, which says that chapter 4 derives it."""
+    from dataclasses import replace
+
+    only = {CLAIM.id: replace(CLAIM, verdict="derived")}
+    monkeypatch.setattr(records, "claims", lambda: only)
+
+
+@pytest.mark.usefixtures("_settled")
+@pytest.mark.parametrize(
+    ("found", "complaints"),
+    [
+        ([record()], []),
+        ([], ["no cell there settles it"]),
+        ([record(claim_id="s9-none"), record()], ["not in the ledger"]),
+        ([record(), record()], ["has settled already"]),
+        ([record(chapter="05-multi-head")], ["leaves it to 04-scaling"]),
+        ([record(verdict="contradicted")], ["finds 's3.2.1-variance' 'contradicted'"]),
+    ],
+)
+def test_each_disagreement_is_a_sentence(found, complaints):
+    """Unknown, doubled, misplaced, changed and missing settlements."""
+    said = list(records.problems(found, ["04-scaling"]))
+    assert len(said) == len(complaints)
+    for sentence, words in zip(said, complaints, strict=True):
+        assert words in sentence
+
+
+@pytest.mark.usefixtures("_settled")
+def test_chapters_that_were_not_read_are_left_alone():
+    """A build of one chapter does not miss the claims of the others."""
+    assert list(records.problems([], ["03-attention"])) == []
+
+
+def test_records_of_an_executed_notebook():
+    """Settlements are found among other outputs, in order."""
+    shown = judge(CLAIM.id, holds=True, measured="64", scale="derivation")
+    cell = nbformat.v4.new_code_cell("settle(...)")
+    cell.outputs = [
+        nbformat.v4.new_output("stream", text="data-claim"),
+        nbformat.v4.new_output("display_data", {"text/html": "<b>no claim</b>"}),
+        nbformat.v4.new_output("display_data", {"text/html": shown._repr_html_()}),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(), cell])
+    (found,) = records.records_in_notebook(notebook, "04-scaling")
+    assert (found.claim_id, found.verdict) == (CLAIM.id, "derived")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A small site: a ledger, and a page that settles one claim and an unknown one."""
+    source = tmp_path_factory.mktemp("site")
+    (source / "notebooks").mkdir()
+    shown = judge(CLAIM.id, holds=False, measured="a <b>")._repr_html_()
+    unknown = shown.replace(f'data-claim="{CLAIM.id}"', 'data-claim="s9-none"')
+    (source / "notebooks" / "04-scaling.md").write_text(
+        f"# Four\n\n{shown}\n\n{unknown}\n", encoding="utf-8"
+    )
+    (source / "index.md").write_text(
+        "# Ledger\n\n```{ledger}\n```\n\n```{toctree}\nnotebooks/04-scaling\n```\n",
+        encoding="utf-8",
+    )
+    settings = {"extensions": ["myst_parser", "ledger"]}
+    out = source / "out"
+    with (source / "warnings").open("w+", encoding="utf-8") as warnings:
+        app = Sphinx(
+            source, None, out, out, "html", settings, status=None, warning=warnings
+        )
+        app.build()
+        warnings.seek(0)
+        return app, warnings.read(), (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_links_a_verdict_to_its_cell(built):
+    """A contradiction is shown as one, with what was measured."""
+    _, _, html = built
+    assert f'href="notebooks/04-scaling.html#{CLAIM.anchor}"' in html
+    assert "✗ contradicted" in html
+    assert "a &lt;b&gt;" in html
+
+
+def test_the_page_counts_open_claims(built):
+    """All but the one that was settled are open, each with its chapter."""
+    _, _, html = built
+    assert f"<strong>{len(claims()) - 1}</strong>" in html
+    assert html.count("○ open") == len(claims())  # the others, and the summary's line
+
+
+def test_the_page_shows_every_claim_once(built):
+    """No section falls between two tables."""
+    app, _, html = built
+    for claim in claims().values():
+        assert html.count(f'id="ledger-{claim.anchor}"') == 1
+    tables = app.env.get_doctree("index").findall(ledger.ledger_part)
+    assert len(list(tables)) == 1 + len(ledger.GROUPS)
+    titles = [t.astext() for t in app.env.get_doctree("index").findall(nodes.title)]
+    assert titles == ["Ledger", *ledger.GROUPS]
+
+
+def test_a_build_warns_of_disagreements(built):
+    """Strict builds turn these into errors."""
+    _, warnings, _ = built
+    assert "settles 's9-none', which is not in the ledger" in warnings
+    assert "finds 's3.2.1-variance' 'contradicted'" in warnings

@@ -1,0 +1,58 @@
+"""The paper's published numbers agree with each other where they must."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from aiayn.book import paper
+from aiayn.model import TABLE_3_ROWS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_table_3_has_the_rows_of_the_presets():
+    """In the same order, under the same names."""
+    assert list(paper.TABLE_3) == list(TABLE_3_ROWS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "row"), [(paper.BASE, -2), (paper.BIG, -1)], ids=["base", "big"]
+)
+def test_table_2_prints_time_times_gpus_times_speed(settings, row):
+    """The costs follow from §5.2 and §6.1, to the two digits printed."""
+    speed = paper.TERAFLOPS["P100"] * 1e12
+    cost = settings.training_hours * 3600 * settings.gpus * speed
+    assert float(f"{cost:.1e}") == paper.TABLE_2[row].flops_en_de
+
+
+def test_one_head_costs_nine_tenths_of_a_point():
+    """§6.2 says 0.9 BLEU, Table 3 prints the two scores."""
+    heads = [result.bleu for row, result in paper.TABLE_3.items() if row[0] in "bA"]
+    best = max(bleu for bleu in heads[:-1])
+    assert best - paper.TABLE_3["A h=1"].bleu == pytest.approx(0.9)
+
+
+def test_less_than_a_quarter_of_the_cost():
+    """§6.1 compares with the best single model on English–French, MoE."""
+    single = [r for r in paper.TABLE_2[:5] if r.bleu_en_fr]
+    best = max(single, key=lambda result: result.bleu_en_fr)
+    assert best.model == "MoE"
+    assert paper.TABLE_2[-1].flops_en_fr < best.flops_en_fr / 4
+
+
+def test_two_parsers_are_better_in_table_4():
+    """§6.3 names one exception; this is the discrepancy 'better-than-all'."""
+    ours = [r.f1 for r in paper.TABLE_4 if r.parser.startswith("Transformer")]
+    better = [r.parser for r in paper.TABLE_4 if r.f1 > max(ours)]
+    assert better == ["Luong et al. (2015)", "Dyer et al. (2016)"]
+
+
+def test_discrepancies_name_a_chapter_of_the_book():
+    """Each has an identifier of its own and a chapter that deals with it."""
+    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text())
+    names = {chapter["name"] for part in parts for chapter in part["chapters"]}
+    found = paper.DISCREPANCIES
+    assert {d.chapter for d in found} <= names
+    assert {d.between for d in found} == {"versions", "text", "code"}
+    assert len({d.id for d in found}) == len(found)

@@ -1,0 +1,224 @@
+"""Charts: what they show, that they draw, and that their slips are sentences."""
+
+import json
+
+import altair as alt
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+import vl_convert
+
+from aiayn.book.plots import (
+    attention_map,
+    attention_maps,
+    curves,
+    figure,
+    mask_map,
+    use_theme,
+)
+from aiayn.errors import InputError
+
+WORDS = ["the", "cat", "the"]  # one of them twice
+KEYS = ["die", "Katze"]
+WEIGHTS = torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]], dtype=torch.bfloat16)
+
+
+@pytest.fixture(autouse=True)
+def _theme():
+    use_theme()
+
+
+def words(chart):
+    """Title and text alternative, which every chart must have."""
+    return {"title": "A point.", "description": "What it shows.", **chart}
+
+
+def drawn(chart):
+    """The chart as SVG, drawn by the Vega-Lite that this Altair speaks."""
+    version = ".".join(alt.VEGALITE_VERSION.lstrip("v").split(".")[:2])
+    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version)
+
+
+def a_map(**changes):
+    """The small attention map of these tests."""
+    return attention_map(WEIGHTS, WORDS, KEYS, **words(changes))
+
+
+def test_rows_are_queries():
+    """Each weight stands at its query's row and its key's column."""
+    rows = a_map().to_dict()["data"]["values"]
+    assert len(rows) == 6
+    assert [r["weight"] for r in rows] == [0.75, 0.25, 0.5, 0.5, 0, 1]
+    assert [(r["i"], r["j"]) for r in rows] == [
+        (i, j) for i in range(3) for j in range(2)
+    ]
+    assert (rows[3]["query"], rows[3]["key"]) == ("cat", "Katze")
+
+
+def test_a_map_is_drawn_with_its_text_alternative():
+    """Both tokens of a kind are there, and the numbers in the cells."""
+    assert a_map().to_dict()["description"] == "What it shows."
+    svg = drawn(a_map())
+    assert svg.count(">the</text>") == 2
+    assert ">0.75</text>" in svg
+
+
+def test_gold_alignments_are_framed():
+    """Only the pairs that were named."""
+    rows = a_map(gold=[(0, 0), (1, 1)]).to_dict()["data"]["values"]
+    assert [(r["i"], r["j"]) for r in rows if r["gold"]] == [(0, 0), (1, 1)]
+    assert drawn(a_map(gold=[(0, 0)])) != drawn(a_map())
+
+
+def test_numbers_are_left_out_where_they_do_not_fit():
+    """Twelve keys leave no room for numbers."""
+    chart = attention_map(
+        np.full((1, 12), 1 / 12), ["a"], list("abcdefghijkl"), **words({})
+    )
+    assert ">0.08</text>" not in drawn(chart)
+
+
+def test_all_heads_unfold_into_their_places():
+    """The browser computes rows and columns; here is what it must find."""
+    weights = torch.arange(2 * 3 * 3 * 2).reshape(2, 3, 3, 2) / 100
+    chart = attention_maps(weights, WORDS, KEYS, layer=1, head=2, **words({}))
+    spec = chart.to_dict()
+    heads = spec["data"]["values"]
+    assert (heads[5]["layer"], heads[5]["head"]) == (2, 3)
+    assert heads[5]["weights"] == [0.3, 0.31, 0.32, 0.33, 0.34, 0.35]
+    (chosen,) = [p for p in spec["params"] if p["name"] == "chosen"]
+    assert chosen["value"] == [{"layer": 2, "head": 3}]
+    svg = drawn(chart)
+    # The enlarged map: its cells alone say query and key.
+    assert svg.count("; query: ") == 6
+    assert "key →: 1; ← query: 1; weight: 0.33; query: cat; key: Katze" in svg
+    assert "key →: 1; ← query: 0; weight: 0.31; query: the; key: Katze" in svg
+
+
+def test_many_heads_stay_small():
+    """Six layers of eight heads over twenty tokens: a few characters a weight."""
+    weights = torch.rand(6, 8, 20, 20)
+    tokens = [f"t{i}" for i in range(20)]
+    text = json.dumps(attention_maps(weights, tokens, tokens, **words({})).to_dict())
+    assert len(text) < 2 * 9 * weights.numel()  # both parts may carry the data
+
+
+def test_a_mask_shows_who_may_look():
+    """Ticks and crosses say it, not colour alone."""
+    mask = torch.ones(3, 3, dtype=torch.bool).tril()
+    svg = drawn(mask_map(mask, WORDS, WORDS, **words({})))
+    assert svg.count(">✓</text>") == 6
+    assert svg.count(">×</text>") == 3
+
+
+def runs(seeds=2):
+    """Two curves, two steps, some seeds."""
+    return [
+        {"step": step, "loss [nats]": base + step + seed, "model": model, "seed": seed}
+        for model, base in (("one", 1), ("two", 3))
+        for step in (1, 2)
+        for seed in range(seeds)
+    ]
+
+
+def test_curves_show_mean_spread_and_runs():
+    """Three layers: the range, each run, the mean."""
+    chart = curves(runs(), "step", "loss [nats]", "model", **words({}))
+    band, single, mean = chart.to_dict()["layer"]
+    assert band["encoding"]["y"]["aggregate"] == "min"
+    assert band["encoding"]["y2"]["aggregate"] == "max"
+    assert "detail" in single["encoding"]
+    assert mean["encoding"]["y"]["aggregate"] == "mean"
+    assert "strokeDash" in mean["encoding"]  # not told apart by colour alone
+    svg = drawn(chart)
+    assert "mean loss [nats]: 2.5" in svg  # (1 + 1 + 0) and (1 + 1 + 1), halved
+    assert ">loss [nats]</text>" in svg
+
+
+def test_curves_without_seeds_have_no_band():
+    """One run is one line."""
+    rows = [{k: v for k, v in r.items() if k != "seed"} for r in runs(1)]
+    chart = curves(rows, "step", "loss [nats]", "model", log_x=True, **words({}))
+    assert len(chart.to_dict()["layer"]) == 1
+    assert chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def test_curves_take_a_data_frame():
+    """pandas or plain rows, the chart is the same."""
+    pandas = pytest.importorskip("pandas")
+    names = ("step", "loss [nats]", "model")
+    framed = curves(pandas.DataFrame(runs()), *names, **words({}))
+    assert framed.to_dict() == curves(runs(), *names, **words({})).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("draw", "complaint"),
+    [
+        (
+            lambda: attention_map(WEIGHTS, KEYS, WORDS, **words({})),
+            "2 tokens, but .* 3",
+        ),
+        (
+            lambda: attention_map(WEIGHTS[None], WORDS, KEYS, **words({})),
+            r"\(1, 3, 2\)",
+        ),
+        (lambda: a_map(description=" "), "description is empty"),
+        (
+            lambda: attention_maps(
+                WEIGHTS[None, None], WORDS, KEYS, head=1, **words({})
+            ),
+            "1 layers of 1 heads",
+        ),
+        (lambda: mask_map(WEIGHTS > 0, WORDS, WORDS, **words({})), "2 columns"),
+        (
+            lambda: curves(runs(), "epoch", "seed", "model", **words({})),
+            "missing: epoch",
+        ),
+        (lambda: curves([], "step", "seed", "model", **words({})), "every row"),
+        (
+            lambda: curves(
+                [{"x": 0, "y": 0, "by": n} for n in range(7)],
+                "x",
+                "y",
+                "by",
+                **words({}),
+            ),
+            "at most 6 curves",
+        ),
+    ],
+)
+def test_slips_are_sentences(draw, complaint):
+    """Axes swapped, a dimension too many, no text alternative, …"""
+    with pytest.raises(InputError, match=complaint):
+        draw()
+
+
+def a_figure():
+    """A matplotlib figure with some text."""
+    drawing, axes = plt.subplots()
+    axes.plot([0, 1])
+    axes.set_title("Words")
+    return figure(drawing, 'A line "up".')
+
+
+def test_matplotlib_follows_the_page():
+    """Ink is the page's own, there is no background, letters stay letters."""
+    html = a_figure()._repr_html_()
+    assert 'aria-label="A line &quot;up&quot;."' in html
+    assert "currentColor" in html
+    assert ">Words</text>" in html
+    assert "#ffffff" not in html
+    assert plt.get_fignums() == []
+
+
+def test_the_same_figure_gives_the_same_text():
+    """No date and no random identifiers."""
+    assert a_figure().markup == a_figure().markup
+
+
+def test_the_theme_leaves_ink_to_the_page():
+    """A chart's own settings would outrank those of the site in dark mode."""
+    config = json.dumps(alt.Chart().mark_point().to_dict()["config"])
+    for name in ("background", "labelColor", "titleColor", "gridColor", "domainColor"):
+        assert name not in config
