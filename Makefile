@@ -12,7 +12,7 @@ BEGAN := $(shell date +%s)
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types format site clean
+.PHONY: help environment book test serve lint types times format site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -22,7 +22,7 @@ book: environment ## execute what has changed and build the site into _build/htm
 	@echo "==> Notebooks: those that are not in the cache"
 	@$(BIN)/python tools/execute.py --stale
 	@$(MAKE) --no-print-directory site
-	@$(BIN)/python tools/record_time.py "make book" --began $(BEGAN) --new $(ENVIRONMENT)
+	@$(BIN)/python tools/record_time.py "make book" --began $(BEGAN) --environment $(VENV)
 	@echo
 	@echo "The book is built: open $(SITE)/index.html, or run 'make serve'."
 
@@ -35,7 +35,7 @@ test: environment ## check style, the package, every notebook, the built site
 	@$(MAKE) --no-print-directory site
 	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
 	@$(BIN)/python -m pytest tests/site -q
-	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --new $(ENVIRONMENT)
+	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --environment $(VENV)
 	@echo
 	@echo "Passed: style, package, notebooks, site."
 
@@ -55,6 +55,9 @@ lint: environment ## check code and notebooks; changes nothing
 
 types: environment ## check the package's types with pyright (fetches it the first time)
 	@$(BIN)/pyright
+
+times: environment ## note each chapter's run time, as its set-up cell will announce it
+	@$(BIN)/python tools/announce_times.py
 
 format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/ruff check --fix --quiet . || true
@@ -79,7 +82,7 @@ $(ENVIRONMENT): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@

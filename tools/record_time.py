@@ -17,11 +17,17 @@ LAST_RUN = BUILD / "last_run.json"
 
 def case(began: float, environment: Path, ran: int, of: int) -> str | None:
     """Which of the three cases it was; None for a mixture of them."""
-    if environment.stat().st_mtime >= began:
+    if _changed(environment / "created", since=began):
         return "environment"
+    if _changed(environment / "made-from-requirements", since=began):
+        return None
     if ran == of:
         return "all"
     return "cache" if ran == 0 else None
+
+
+def _changed(file: Path, since: float) -> bool:
+    return file.exists() and file.stat().st_mtime >= since
 
 
 def main() -> None:
@@ -35,7 +41,7 @@ def main() -> None:
     given = parser.parse_args()
     seconds = time.time() - given.began
     last = json.loads(LAST_RUN.read_text())
-    kind = case(given.began, given.new, last["ran"], last["of"])
+    kind = case(given.began, given.environment, last["ran"], last["of"])
     if kind:
         times = json.loads(TIMES.read_text()) if TIMES.exists() else {}
         times.setdefault(given.command, {})[kind] = round(seconds, 1)

@@ -1,11 +1,13 @@
 """When outputs are kept and when they are dropped; how times are filed."""
 
 import json
+import os
 import sys
 
 import pytest
 import run_times
 
+import announce_times
 import execute
 import record_time
 
@@ -46,31 +48,32 @@ def test_cache_is_dropped_when_the_code_has_changed(project, file, dropped):
 
 
 @pytest.mark.parametrize(
-    ("stamp", "ran", "case"),
-    [(110.0, 3, "environment"), (90.0, 3, "all"), (90.0, 0, "cache"), (90.0, 1, None)],
+    ("created", "updated", "ran", "case"),
+    [
+        (110, 110, 3, "environment"),
+        (90, 110, 3, None),
+        (90, 90, 3, "all"),
+        (90, 90, 0, "cache"),
+        (90, 90, 1, None),
+    ],
 )
-def test_cases_of_times_are_kept_apart(tmp_path, stamp, ran, case):
+def test_cases_of_times_are_kept_apart(tmp_path, created, updated, ran, case):
     """A new environment, all notebooks, none; a mixture is not filed."""
-    import os
-
-    environment = tmp_path / "stamp"
-    environment.touch()
-    os.utime(environment, (stamp, stamp))
-    assert record_time.case(100.0, environment, ran=ran, of=3) == case
+    for name, when in (("created", created), ("made-from-requirements", updated)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (when, when))
+    assert record_time.case(100, tmp_path, ran=ran, of=3) == case
 
 
 def test_recorded_time_is_shown(tmp_path, monkeypatch):
     """What the tool files is what the page's table reads."""
-    stamp, times = tmp_path / "stamp", tmp_path / "times.json"
-    stamp.touch()
+    times = tmp_path / "times.json"
     (tmp_path / "last_run.json").write_text(json.dumps({"ran": 0, "of": 2}))
     monkeypatch.setattr(record_time, "TIMES", times)
     monkeypatch.setattr(record_time, "LAST_RUN", tmp_path / "last_run.json")
-    monkeypatch.setattr(record_time.time, "time", lambda: stamp.stat().st_mtime + 42)
-    began = str(stamp.stat().st_mtime + 1)
-    monkeypatch.setattr(
-        sys, "argv", ["", "make book", "--began", began, "--new", str(stamp)]
-    )
+    monkeypatch.setattr(record_time.time, "time", lambda: 141.0)
+    words = ["", "make book", "--began", "100", "--environment", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
     record_time.main()
     text = run_times.command_table(times).astext()
     assert "41.0 s" in text
@@ -82,3 +85,14 @@ def test_times_read_well():
     assert run_times.as_time(4.23) == "4.2 s"
     assert run_times.as_time(185) == "3 min 5 s"
     assert run_times.as_time(None) == run_times.UNKNOWN
+
+
+def test_announced_times_change_only_when_they_differ():
+    """An ordinary rerun leaves the stored figures alone."""
+    old = {"03-attention": 20.0, "04-scaling": 20.0, "05-gone": 9.0}
+    new = {"03-attention": 24.0, "04-scaling": 30.04, "16-new": 1.0}
+    assert announce_times.merged(old, new) == {
+        "03-attention": 20.0,
+        "04-scaling": 30.0,
+        "16-new": 1.0,
+    }
