@@ -1,8 +1,8 @@
 """Note how long each notebook took, for its set-up cell to announce.
 
-The times come from the cache that ``make test`` fills. They are stored with the package,
-because a reader in Colab has no cache. A time that has changed by less than a quarter
-keeps its figure, so that an ordinary rerun leaves the file alone.
+The times come from the cache that ``make test`` fills. They are stored with the
+package, because a reader in Colab has no cache. A time that has changed by less than a
+quarter keeps its figure, so that an ordinary rerun leaves the file alone.
 """
 
 import json

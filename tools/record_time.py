@@ -35,9 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", help="what was timed, as one types it")
     parser.add_argument("--began", type=float, required=True, help="Unix time, seconds")
-    parser.add_argument(
-        "--new", type=Path, required=True, help="the environment's stamp"
-    )
+    parser.add_argument("--environment", type=Path, required=True, help=".venv")
     given = parser.parse_args()
     seconds = time.time() - given.began
     last = json.loads(LAST_RUN.read_text())
