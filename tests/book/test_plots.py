@@ -89,6 +89,7 @@ def test_all_heads_unfold_into_their_places():
     assert heads[5]["weights"] == [0.3, 0.31, 0.32, 0.33, 0.34, 0.35]
     (chosen,) = [p for p in spec["params"] if p["name"] == "chosen"]
     assert chosen["value"] == [{"layer": 2, "head": 3}]
+    assert chosen["select"]["on"] == "click"  # beside the menus
     svg = drawn(chart)
     # The enlarged map: its cells alone say query and key.
     assert svg.count("; query: ") == 6

@@ -111,22 +111,7 @@ def attention_maps(
             f"layer {layer}, head {head} was to be enlarged, but there are "
             f"{num_layers} layers of {num_heads} heads, counted from 0."
         )
-    chosen = alt.selection_point(
-        name="chosen",
-        fields=["layer", "head"],
-        value=[{"layer": layer + 1, "head": head + 1}],
-        bind={
-            "layer": alt.binding_select(
-                options=list(range(1, num_layers + 1)), name="Layer "
-            ),
-            "head": alt.binding_select(
-                options=list(range(1, num_heads + 1)), name="Head "
-            ),
-        },
-        toggle=False,
-        clear=False,
-        empty=False,
-    )
+    chosen = _choice(num_layers, num_heads, layer, head)
     base = _long_form(table, query_tokens, key_tokens)
     side = max(30, min(10 * keys, 260 // num_heads))
     small = (
@@ -155,6 +140,29 @@ def attention_maps(
         )
     ).properties(width=step * keys, height=min(step, 30) * queries)
     return alt.vconcat(small, large).properties(title=title, description=description)
+
+
+def _choice(num_layers: int, num_heads: int, layer: int, head: int) -> alt.Parameter:
+    """Which head is enlarged: two menus, for the keyboard too, and a click on a map."""
+    menus = {
+        # Vega puts the last one on top.
+        "head": alt.binding_select(options=_counted(num_heads), name="Head "),
+        "layer": alt.binding_select(options=_counted(num_layers), name="Layer "),
+    }
+    return alt.selection_point(
+        name="chosen",
+        fields=list(menus),
+        value=[{"layer": layer + 1, "head": head + 1}],
+        bind=menus,
+        on="click",  # menus alone would switch clicking off
+        toggle=False,
+        clear=False,
+        empty=False,
+    )
+
+
+def _counted(number: int) -> list[int]:
+    return list(range(1, number + 1))
 
 
 def _long_form(
