@@ -1,0 +1,46 @@
+"""§5.4: dropout, and why a CPU gets its own.
+
+What is dropped is drawn from 16-bit random integers there: torch draws a float for every
+element, which is a quarter of a training step of a small model on a CPU.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+_LEVELS = 2**16
+
+
+class Dropout(nn.Module):
+    r"""Sets each element to zero with probability p, and scales the rest to make up.
+
+    $$\mathrm{Dropout}(x) = x ⊙ m / (1 - p), \quad m_i ∼ \mathrm{Bernoulli}(1 - p)$$
+
+    Args:
+        p: The probability; on a CPU it is rounded to the nearest of 65,536 levels.
+
+    Paper: §5.4; Srivastava et al. (2014).
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Drop in training; return x itself in evaluation."""
+        if not self.training or self.p == 0:
+            return x
+        if x.device.type != "cpu":
+            return F.dropout(x, self.p)
+        dropped = round(self.p * _LEVELS)
+        quads = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(
+            -(2**63), None
+        )  # each holds four 16-bit integers
+        draws = quads.view(torch.int16)[: x.numel()].view(x.shape)
+        keep = draws >= dropped - _LEVELS // 2
+        return x * (keep * (_LEVELS / (_LEVELS - dropped))).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """What print shows."""
+        return f"p={self.p}"
