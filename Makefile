@@ -72,7 +72,7 @@ clean: ## remove what was built; the environment stays
 
 site:
 	@echo "==> Site: strict, every warning is an error"
-	@$(BIN)/jupyter-book build . -W -n --keep-going -q
+	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
 
 environment: $(ENVIRONMENT)
 
