@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
 from torch.testing import assert_close
 
 from aiayn.errors import InputError
@@ -15,6 +16,7 @@ from aiayn.model import (
     causal_mask,
     scaled_dot_product_attention,
 )
+from aiayn.model.attention import FUSED_FROM
 from tests.model import checks
 from tests.model.checks import random
 from tests.model.twins import assert_same_gradients, multi_head_twin, randomize
@@ -172,7 +174,6 @@ def test_who_may_see_nothing_gets_zeros(attention, dtype, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("need_weights", [True, False], ids=["explicit", "fused"])
 def test_heads_that_may_see_nothing_give_zeros(need_weights, dtype, device):
     attention = MultiHeadAttention(8, 2).to(device, dtype)
     x = torch.randn(2, 3, 8).to(device, dtype).requires_grad_()
@@ -186,26 +187,40 @@ def test_heads_that_may_see_nothing_give_zeros(need_weights, dtype, device):
 
 
 @pytest.mark.parametrize("mask_name", ["none", "causal", "padding", "one a head"])
-def test_explicit_is_fused_is_torchs_module(mask_name):
+def test_multi_head_attention_is_torchs(mask_name, need_weights):
     ours = randomize(MultiHeadAttention(12, 3))
     twin, pairs = multi_head_twin(ours)
     query, memory = random(2, 5, 12), random(2, 6, 12)
     mask = MASKS[mask_name]
-    explicit, weights = ours(query, memory, memory, mask, need_weights=True)
-    fused, none = ours(query, memory, memory, mask)
-    assert none is None
+    output, weights = ours(query, memory, memory, mask, need_weights)
     refused = None if mask is None else ~mask.expand(2, 3, 5, 6).reshape(6, 5, 6)
     expected, expected_weights = twin(
         query, memory, memory, attn_mask=refused, average_attn_weights=False
     )
-    assert_close(explicit, expected)
-    assert_close(fused, expected)
-    assert_close(weights, expected_weights)
+    assert_close(output, expected)
+    if need_weights:
+        assert_close(weights, expected_weights)
+    else:
+        assert weights is None
+    output.square().sum().backward()
     expected.square().sum().backward()
-    for output in (explicit, fused):
-        ours.zero_grad()
-        output.square().sum().backward()
-        assert_same_gradients(pairs)
+    assert_same_gradients(pairs)
+
+
+def test_the_fused_kernel_runs_for_long_sentences_only(monkeypatch):
+    lengths, fused = [], F.scaled_dot_product_attention
+
+    def spy(query, key, *rest, **options):
+        lengths.append(key.size(2))
+        return fused(query, key, *rest, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
+    attention = MultiHeadAttention(4, 2)
+    for length in (1, FUSED_FROM, FUSED_FROM + 1):
+        x = torch.randn(1, length, 4)
+        attention(x, x, x)
+        attention(x, x, x, need_weights=True)
+    assert lengths == [FUSED_FROM + 1]
 
 
 def test_the_fused_projections_are_the_papers_small_ones():
@@ -242,16 +257,15 @@ def test_gradients_of_multi_head_attention_are_right():
 
 
 @pytest.mark.parametrize("d_k", [1, 3, 64, 1024])
-def test_any_width_of_a_head(d_k):
+def test_any_width_of_a_head(d_k, need_weights):
     attention = MultiHeadAttention(6, 2, d_k, d_v=1)
     x = torch.randn(2, 4, 6)
-    explicit, weights = attention(x, x, x, need_weights=True)
-    fused, _ = attention(x, x, x)
-    assert_close(explicit, fused)
+    output, _ = attention(x, x, x, None, need_weights)
+    expected, weights = attention(x, x, x, need_weights=True)
+    assert_close(output, expected)
     assert weights.isfinite().all()
 
 
-@pytest.mark.parametrize("need_weights", [True, False], ids=["explicit", "fused"])
 def test_dropout_drops_weights_only_in_training(need_weights):
     attention = MultiHeadAttention(16, 2, dropout=0.5)
     x = torch.randn(2, 40, 16)

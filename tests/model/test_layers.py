@@ -103,7 +103,6 @@ def test_encoder_layer_is_torchs(norm):
 
 
 @both_norms
-@pytest.mark.parametrize("need_weights", [True, False], ids=["explicit", "fused"])
 def test_decoder_layer_is_torchs(norm, need_weights):
     config = small_config(norm=norm)
     ours = randomize(DecoderLayer(config))

@@ -67,7 +67,6 @@ def test_no_logit_depends_on_its_label():
     checks.check_label_is_not_read(Transformer, shift_right)
 
 
-@pytest.mark.parametrize("need_weights", [True, False], ids=["explicit", "fused"])
 def test_what_stands_on_padding_has_no_effect(need_weights):
     """To the bit: the weight of padding is zero, and adding zeros is exact."""
     model = Transformer(small_config()).eval()

@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
 from aiayn.model.attention import additive_attention
+from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
 from aiayn.model.validation import (

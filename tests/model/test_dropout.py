@@ -1,0 +1,60 @@
+"""§5.4: dropout drops the right share, makes up for it, and rests in evaluation."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from aiayn.model.dropout import Dropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
+def test_the_share_that_is_dropped(p):
+    """Within five standard errors of p, and neighbours fall independently."""
+    count = 200_000
+    dropped = Dropout(p)(torch.ones(count)) == 0
+    error = math.sqrt(p * (1 - p) / count)
+    assert abs(dropped.double().mean().item() - p) < 5 * error
+    for step in (1, 2, 3, 4):
+        both = (dropped[:-step] & dropped[step:]).double().mean().item()
+        assert abs(both - p * p) < 5 * math.sqrt(p * p / count)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_what_stays_is_scaled_up(dtype):
+    x = torch.full((50, 7), 3.0, dtype=dtype)
+    output = Dropout(0.25)(x)  # 0.25 is one of the levels: the scale is exact
+    assert output.dtype == dtype
+    assert_close(output[output != 0], torch.full_like(output[output != 0], 4.0))
+
+
+@given(shape=st.lists(st.integers(0, 5), max_size=4), p=st.sampled_from([0.0, 0.4]))
+def test_any_shape(shape, p):
+    x = torch.ones(shape)
+    output = Dropout(p)(x)
+    assert output.shape == x.shape
+    assert p > 0 or output is x
+
+
+def test_evaluation_changes_nothing():
+    x = torch.randn(100)
+    assert Dropout(0.5).eval()(x) is x
+
+
+def test_the_gradient_is_dropped_like_the_value():
+    x = torch.ones(1000, requires_grad=True)
+    output = Dropout(0.5)(x)
+    output.sum().backward()
+    assert x.grad.equal(output.detach())
+
+
+def test_the_seed_decides():
+    layer, x = Dropout(0.5), torch.ones(1000)
+    torch.manual_seed(1)
+    first = layer(x)
+    assert not layer(x).equal(first)
+    torch.manual_seed(1)
+    assert layer(x).equal(first)
