@@ -78,7 +78,7 @@ class TableState:
 
 
 def table(vocab_size, probabilities):
-    """Log-probabilities from {last token: {next token: probability}}; others are -inf."""
+    """Log-probabilities from {last token: {next token: probability}}, others -inf."""
     rows = torch.full((vocab_size, vocab_size), -math.inf, dtype=torch.float64)
     for last, following in probabilities.items():
         for token, probability in following.items():

@@ -36,7 +36,7 @@ def greedy(model, source, limit):
 
 
 def exhaustive(model, source, limit, alpha, vocab_size):
-    """Every output of at most limit tokens, the best first: (score, log_prob, tokens)."""
+    """Every output of at most limit tokens, best first: (score, log_prob, tokens)."""
     model.eval()
     words = range(3, vocab_size)
     found = []

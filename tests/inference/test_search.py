@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
@@ -62,6 +62,7 @@ def assert_same(one, other):
 # ---- greedy search
 
 
+@settings(max_examples=10)
 @given(make=kinds, seed=seeds, lengths=source_lengths)
 def test_greedy_search_takes_the_most_probable_token(make, seed, lengths):
     model, source = make(seed=seed), random_source(lengths, seed=seed)
@@ -71,6 +72,7 @@ def test_greedy_search_takes_the_most_probable_token(make, seed, lengths):
         assert hypothesis.tokens == slow.greedy(model, row[:length], length + 4)
 
 
+@settings(max_examples=10)
 @given(make=kinds, seed=seeds, lengths=source_lengths)
 def test_a_beam_of_one_is_greedy_search(make, seed, lengths):
     model, source = make(seed=seed), random_source(lengths, seed=seed)
@@ -119,6 +121,7 @@ def test_a_beam_of_all_candidates_of_one_step_is_enough_to_find_the_best():
         assert found.tokens == best[2]
 
 
+@settings(max_examples=10)
 @given(
     make=kinds,
     seed=seeds,
@@ -130,7 +133,7 @@ def test_a_beam_of_all_candidates_of_one_step_is_enough_to_find_the_best():
 def test_beam_search_is_what_its_description_says(
     make, seed, lengths, beam_size, alpha, data
 ):
-    """Batched, cached and ended early: the same as the slow search, which is neither."""
+    """Batched, cached and ended early, it equals the slow search, which is neither."""
     num_best = data.draw(st.integers(1, beam_size))
     model, source = make(seed=seed), random_source(lengths, seed=seed)
     found = beam_search_n_best(
@@ -150,6 +153,7 @@ def test_beam_search_is_what_its_description_says(
         assert_close(scores_of(best), scores, **CLOSE)
 
 
+@settings(max_examples=10)
 @given(make=kinds, seed=seeds, lengths=source_lengths, beam_size=st.integers(1, 5))
 def test_the_cache_changes_nothing(make, seed, lengths, beam_size):
     model, source = make(seed=seed), random_source(lengths, seed=seed)
