@@ -1,6 +1,6 @@
 """Screenshots of built pages, to look at while writing.
 
-    python tools/screenshot.py book/index notebooks/03-attention --out /tmp/shots
+    python tools/screenshot.py book/index notebooks/03-attention --out shots
 
 takes each page at 1280 and 390 px, light and dark. ``--part N`` takes the N-th stretch
 of a long page (1,600 px each), ``--whole`` all of it.
