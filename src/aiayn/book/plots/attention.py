@@ -8,7 +8,13 @@ import numpy as np
 
 from aiayn.book.colours import ALERT, WEIGHT
 from aiayn.book.plots.theme import require_description
-from aiayn.book.plots.tokens import as_array, js_list, require_tokens, token_axis
+from aiayn.book.plots.tokens import (
+    as_array,
+    js_list,
+    key_axis,
+    query_axis,
+    require_tokens,
+)
 from aiayn.errors import InputError
 
 # A full cell keeps some of the page, so that the number in it can be read.
@@ -56,8 +62,8 @@ def attention_map(
         for (i, j), weight in np.ndenumerate(table)
     ]
     axes = {
-        "x": token_axis("j", "key", key_tokens),
-        "y": token_axis("i", "query", query_tokens),
+        "x": key_axis(key_tokens),
+        "y": query_axis(query_tokens),
     }
     base = alt.Chart(alt.Data(values=rows)).encode(**axes)
     layers = [_cells(base)]
@@ -67,7 +73,7 @@ def attention_map(
         frame = base.transform_filter("datum.gold").mark_rect(filled=False)
         layers.append(frame.encode(stroke=alt.value(ALERT.mark), strokeWidth=_FRAME))
     step = 38 if len(key_tokens) <= _NUMBERS_UP_TO else 26
-    return alt.layer(*layers).properties(
+    return alt.LayerChart(layer=layers).properties(
         title=title,
         description=description,
         width=alt.Step(step),
@@ -134,8 +140,8 @@ def attention_maps(
     large = (
         _cells(
             base.transform_filter(chosen).encode(
-                x=token_axis("j", "key", key_tokens),
-                y=token_axis("i", "query", query_tokens),
+                x=key_axis(key_tokens),
+                y=query_axis(query_tokens),
             )
         )
     ).properties(width=step * keys, height=min(step, 30) * queries)
@@ -153,7 +159,7 @@ def _choice(num_layers: int, num_heads: int, layer: int, head: int) -> alt.Param
         name="chosen",
         fields=list(menus),
         value=[{"layer": layer + 1, "head": head + 1}],
-        bind=menus,
+        bind=menus,  # pyright: ignore[reportArgumentType]  (documented)
         on="click",  # menus alone would switch clicking off
         toggle=False,
         clear=False,
@@ -174,11 +180,10 @@ def _long_form(
         {"layer": layer + 1, "head": head + 1, "weights": _rounded(table[layer, head])}
         for layer, head in np.ndindex(table.shape[:2])
     ]
-    place = alt.WindowFieldDef(op="row_number", **{"as": "place"})
     return (
         alt.Chart(alt.Data(values=heads))
         .transform_flatten(["weights"], ["weight"])
-        .transform_window(window=[place], groupby=["layer", "head"])
+        .transform_window(place="row_number()", groupby=["layer", "head"])
         .transform_calculate(
             i=f"floor((datum.place - 1) / {keys})", j=f"(datum.place - 1) % {keys}"
         )

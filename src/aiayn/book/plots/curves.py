@@ -82,7 +82,7 @@ def curves(
             y=alt.Y(_field(y), **vertical), detail=alt.Detail(_field(seed, "N"))
         )
         layers = [band, runs, mean]
-    return alt.layer(*layers).properties(
+    return alt.LayerChart(layer=layers).properties(
         title=title, description=description, width="container", height=260
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from aiayn.book.colours import NEUTRAL, VALUE
 from aiayn.book.plots.theme import require_description
-from aiayn.book.plots.tokens import as_array, require_tokens, token_axis
+from aiayn.book.plots.tokens import as_array, key_axis, query_axis, require_tokens
 
 
 def mask_map(
@@ -46,7 +46,7 @@ def mask_map(
         for (i, j), allowed in np.ndenumerate(table)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=token_axis("j", "key", key_tokens), y=token_axis("i", "query", query_tokens)
+        x=key_axis(key_tokens), y=query_axis(query_tokens)
     )
     cells = base.mark_rect(stroke=NEUTRAL.mark, strokeOpacity=0.5).encode(
         color=alt.Color(
@@ -57,6 +57,8 @@ def mask_map(
         opacity=alt.value(0.8),
         tooltip=["query:N", "key:N", "may attend:N"],
     )
-    return alt.layer(cells, base.mark_text().encode(text="sign:N")).properties(
+    return alt.LayerChart(
+        layer=[cells, base.mark_text().encode(text="sign:N")]
+    ).properties(
         title=title, description=description, width=alt.Step(32), height=alt.Step(32)
     )

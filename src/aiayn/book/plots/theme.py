@@ -21,7 +21,7 @@ FONT_SIZE = 13  # at phone width, text of 13 pixels is still read with ease
 
 
 @alt.theme.register("aiayn", enable=False)
-def _altair_theme() -> dict[str, Any]:
+def _altair_theme() -> Any:  # an alt.theme.ThemeConfig; its type is too narrow
     sizes = {"labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE}
     words = {**sizes, "titleFontWeight": 500, "labelFontWeight": "normal"}
     # No colour of ink or page here: a chart's own settings outrank those by which the

@@ -10,22 +10,26 @@ import numpy as np
 from aiayn.errors import InputError
 
 
-def token_axis(field: str, title: str, tokens: Sequence[str]) -> alt.X | alt.Y:
-    """An axis by position, so that a token that occurs twice has two places.
+def key_axis(tokens: Sequence[str]) -> alt.X:
+    """Keys from left to right, by their place ``j``: a token may occur twice."""
+    axis = alt.Axis(
+        labelExpr=_label(tokens),
+        labelAngle=-45,
+        orient="top",
+        domain=False,
+        ticks=False,
+    )
+    return alt.X("j:O", title="key →", axis=axis)
 
-    Args:
-        field: ``"i"`` for rows or ``"j"`` for columns.
-        title: what the axis counts.
-        tokens: the labels.
-    """
-    label = f"{js_list(tokens)}[datum.value]"
-    if field == "j":
-        axis = alt.Axis(
-            labelExpr=label, labelAngle=-45, orient="top", domain=False, ticks=False
-        )
-        return alt.X(f"{field}:O", title=f"{title} →", axis=axis)
-    axis = alt.Axis(labelExpr=label, domain=False, ticks=False)
-    return alt.Y(f"{field}:O", title=f"← {title}", axis=axis)
+
+def query_axis(tokens: Sequence[str]) -> alt.Y:
+    """Queries from top to bottom, by their place ``i``."""
+    axis = alt.Axis(labelExpr=_label(tokens), domain=False, ticks=False)
+    return alt.Y("i:O", title="← query", axis=axis)
+
+
+def _label(tokens: Sequence[str]) -> str:
+    return f"{js_list(tokens)}[datum.value]"
 
 
 def js_list(tokens: Sequence[str]) -> str:
