@@ -20,6 +20,7 @@ from aiayn.inference.hypothesis import (
     gnmt_length_penalty,
     output_limits,
 )
+from aiayn.inference.loading import load_translator
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
 
@@ -37,6 +38,7 @@ __all__ = [
     "exact_match_rate",
     "gnmt_length_penalty",
     "greedy_search",
+    "load_translator",
     "output_limits",
     "perplexity",
     "render_attention",

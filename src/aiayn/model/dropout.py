@@ -1,7 +1,7 @@
 """§5.4: dropout, and why a CPU gets its own.
 
-What is dropped is drawn from 16-bit random integers there: torch draws a float for every
-element, which is a quarter of a training step of a small model on a CPU.
+What is dropped is drawn from 16-bit random integers there: torch draws a float for
+every element, which is a quarter of a training step of a small model on a CPU.
 """
 
 import torch

@@ -4,6 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.model.dropout import Dropout
+
 
 class PositionwiseFeedForward(nn.Module):
     r"""The same two-layer network at every position.
@@ -23,7 +25,7 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         for layer in (self.inner, self.outer):
@@ -35,5 +37,5 @@ class PositionwiseFeedForward(nn.Module):
         self, x: Float[Tensor, "... length d_model"]
     ) -> Float[Tensor, "... length d_model"]:
         hidden = F.relu(self.inner(x))  # (..., length, d_ff)
-        hidden = F.dropout(hidden, self.dropout, self.training)
+        hidden = self.dropout(hidden)
         return self.outer(hidden)  # (..., length, d_model)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from aiayn.model.attention import MultiHeadAttention
 from aiayn.model.cache import LayerCache
 from aiayn.model.config import TransformerConfig
+from aiayn.model.dropout import Dropout
 from aiayn.model.feed_forward import PositionwiseFeedForward
 
 
@@ -38,7 +39,7 @@ class ResidualNorm(nn.Module):
         super().__init__()
         self.pre = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def enter(
         self, x: Float[Tensor, "*batch d_model"]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from aiayn.model.cache import TransformerState
 from aiayn.model.config import TransformerConfig
+from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import causal_mask, padding_mask
 from aiayn.model.positional import (
@@ -83,7 +84,7 @@ class Transformer(nn.Module):
             positions = SinusoidalPositionalEncoding
         self.source_positions = positions(config.d_model, config.max_length)
         self.target_positions = positions(config.d_model, config.max_length)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
 
@@ -111,6 +112,11 @@ class Transformer(nn.Module):
         """The decoder's last states, which `project` turns into logits."""
         states, _, _ = self._decode(target, self.encode(source), source)
         return states
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocab d_model"]:
+        """The matrix that `project` multiplies by."""
+        return self.embedding("output").weight
 
     def project(
         self, states: Float[Tensor, "*batch d_model"]

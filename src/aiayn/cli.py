@@ -1,0 +1,299 @@
+"""The command line: ``aiayn train``, ``translate``, ``evaluate``, …
+
+Each command is a function; tyro makes its flags and its help from the signature, the
+docstring and the dataclasses. What a command does, a notebook can do by the same calls.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from aiayn.checkpoint import read_json, save_tensors
+from aiayn.data import (
+    Corpus,
+    TokenBatches,
+    encode_pairs,
+    load_corpus,
+    read_lines,
+)
+from aiayn.errors import InputError
+from aiayn.inference import (
+    cross_attention_map,
+    evaluate_bleu,
+    exact_match_rate,
+    load_translator,
+    perplexity,
+    render_attention,
+    translate_stream,
+)
+from aiayn.inference import translate as translate_lines
+from aiayn.machine import resolve_device
+from aiayn.run import RunFolder
+from aiayn.training import (
+    TrainingConfig,
+    TrainingResult,
+    average_checkpoints,
+    resume_training,
+)
+from aiayn.training import train as train_translator
+
+app = tyro.extras.SubcommandApp()
+
+_RECIPES = {
+    name: (recipe(), recipe.__doc__ or "")
+    for name, recipe in {
+        "grammar": TrainingConfig.grammar,
+        "multi30k": TrainingConfig.multi30k,
+        "base": TrainingConfig.base,
+    }.items()
+}
+Recipe = Annotated[
+    tyro.extras.subcommand_type_from_defaults(
+        {name: config for name, (config, _) in _RECIPES.items()},
+        {name: words for name, (_, words) in _RECIPES.items()},
+    ),
+    tyro.conf.arg(name="", prefix_name=False),
+]
+
+
+@app.command
+def train(recipe: Recipe) -> None:
+    """Train a translator from raw text.
+
+    Choose a recipe, and change what you like of it:
+
+    aiayn train grammar
+
+    aiayn train multi30k --output runs/en-fr --target fr
+
+    aiayn train multi30k --corpus my/folder --steps 5000 --model.dropout 0.1
+
+    torchrun --nproc-per-node 2 -m aiayn train multi30k
+    """
+    _tell_result(train_translator(recipe))
+
+
+@app.command
+def resume(
+    run: Positional[Path],
+    steps: int | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Go on with a training that was stopped.
+
+    aiayn resume runs/multi30k
+
+    aiayn resume runs/multi30k --steps 6000
+
+    Args:
+        run: The run's folder.
+        steps: A new number of steps in all.
+        device: auto, cpu, cuda or mps.
+        threads: Threads of a CPU.
+    """
+    _tell_result(resume_training(run, steps=steps, device=device, threads=threads))
+
+
+@app.command
+def translate(
+    run: Positional[Path],
+    text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
+    file: Path | None = None,
+    weights: bool = False,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    device: str = "auto",
+) -> None:
+    """Translate sentences: given here, from a file, or from standard input.
+
+    aiayn translate runs/multi30k "A dog runs across the grass."
+
+    aiayn translate runs/multi30k --file sentences.en > sentences.de
+
+    echo "A dog runs." | aiayn translate runs/multi30k --weights
+
+    Args:
+        run: A run's folder, or one of its .safetensors files.
+        text: Sentences, each in quotation marks.
+        file: A file with one sentence a line.
+        weights: Show what each piece looked at while it was written.
+        beam_size: Outputs kept at each step; 1 is greedy search.
+        length_penalty: How much longer outputs are favoured (the paper's α).
+        device: auto, cpu, cuda or mps.
+    """
+    model, tokenizer = load_translator(run, resolve_device(device))
+    options = {"beam_size": beam_size, "length_penalty": length_penalty}
+    lines = text or (read_lines(file) if file else _standard_input())
+    if weights:
+        for line in lines:
+            found = cross_attention_map(line, model, tokenizer, **options)
+            print(found.translation + "\n")
+            print(render_attention(found) + "\n", flush=True)
+        return
+    # Whoever types wants each answer at once; a file goes faster in large chunks.
+    chunk = 1 if not text and not file and sys.stdin.isatty() else 1000
+    for line in translate_stream(lines, model, tokenizer, chunk_lines=chunk, **options):
+        print(line, flush=chunk == 1)
+
+
+@app.command
+def evaluate(
+    run: Positional[Path],
+    split: str = "test",
+    corpus: str | None = None,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    lowercase: bool = False,
+    device: str = "auto",
+) -> None:
+    """Score a trained translator: BLEU as sacreBLEU prints it, perplexity, matches.
+
+    aiayn evaluate runs/multi30k
+
+    aiayn evaluate runs/grammar --split combinations --beam-size 1
+
+    Args:
+        run: A run's folder, or one of its .safetensors files.
+        split: Which part of the corpus: test, validation, …
+        corpus: Another corpus than the one that it was trained on.
+        beam_size: Outputs kept at each step; 1 is greedy search.
+        length_penalty: How much longer outputs are favoured (the paper's α).
+        lowercase: Count words that differ in case only as the same.
+        device: auto, cpu, cuda or mps.
+    """
+    model, tokenizer = load_translator(run, resolve_device(device))
+    folder = RunFolder(run if run.is_dir() else run.parent)
+    config = TrainingConfig.from_dict(read_json(folder.config))
+    text = load_corpus(
+        corpus or config.corpus, source=config.source, target=config.target
+    ).split(split)
+    hypotheses = translate_lines(
+        text.source,
+        model,
+        tokenizer,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+    )
+    pairs, _ = encode_pairs(text, tokenizer)
+    longest = int(max(pairs.source.lengths.max(), pairs.target.lengths.max()))
+    batches = TokenBatches(pairs, max(longest, config.tokens_per_batch))
+    scores = perplexity(model, batches.epoch(0), bos_id=tokenizer.bos_id)
+    print(evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text)
+    print(f"perplexity = {scores.perplexity:.3f} ({scores.tokens:,} pieces)")
+    print(f"exact matches = {exact_match_rate(hypotheses, text.target):.1%}")
+
+
+@app.command
+def average(run: Positional[Path], last: int = 5, output: Path | None = None) -> None:
+    """Average the last checkpoints of a run (paper: §6.1).
+
+    aiayn average runs/multi30k --last 3
+
+    Args:
+        run: The run's folder.
+        last: How many checkpoints.
+        output: The file to write; average.safetensors in the folder if left out.
+    """
+    if last < 1:
+        raise InputError(f"--last must be at least 1, not {last}.")
+    folder = RunFolder(run)
+    paths = folder.checkpoints()[-last:]
+    weights, info = average_checkpoints(paths)
+    save_tensors(output or folder.average, weights, info)
+    print(f"{output or folder.average}: the mean of {', '.join(p.name for p in paths)}")
+
+
+@app.command
+def corpus(
+    name: Positional[str],
+    source: str = "en",
+    target: str = "de",
+    split: str = "train",
+    samples: int = 5,
+) -> None:
+    """Show a corpus: samples, statistics, licence. Downloads it if need be.
+
+    aiayn corpus grammar
+
+    aiayn corpus multi30k --target fr --samples 20
+
+    Args:
+        name: grammar, multi30k, tatoeba, or a folder of your own files.
+        source: Language to translate from.
+        target: Language to translate into.
+        split: Which part to show samples of.
+        samples: How many.
+    """
+    loaded = load_corpus(name, source=source, target=target)
+    for left, right in loaded.split(split)[:samples]:
+        print(f"{source}  {left}\n{target}  {right}\n")
+    for line in _statistics(loaded):
+        print(line)
+    print(f"\nLicence: {loaded.licence}\nCite: {loaded.citation}")
+
+
+def main() -> None:
+    """Run the command that was typed; whatever goes wrong becomes one sentence."""
+    try:
+        app.cli(
+            prog="aiayn",
+            description="The Transformer of 'Attention Is All You Need': train it, "
+            "translate with it, score it. Begin with: aiayn train grammar",
+            config=(tyro.conf.AvoidSubcommands,),
+        )
+    except InputError as error:
+        sys.exit(_complain(str(error), 2))
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output left; that is no error
+    except OSError as error:
+        sys.exit(_complain(_explain(error), 1))
+    except KeyboardInterrupt as stop:
+        sys.exit(_complain(str(stop) or "Stopped.", 130))
+
+
+def _explain(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return (
+        f"{place}{error.strerror or error}. What was saved before is whole; make room "
+        "or choose another place, and go on with 'aiayn resume'."
+    )
+
+
+def _complain(sentence: str, status: int) -> int:
+    print(f"aiayn: {sentence}", file=sys.stderr)
+    return status
+
+
+def _tell_result(result: TrainingResult) -> None:
+    last = result.log[-1]
+    scores = {
+        name: last[name] for name in ("loss", "perplexity", "bleu") if name in last
+    }
+    text = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+    print(f"Validation, averaged weights: {text}.")
+    print(f'Try: aiayn translate {result.run.path} "…"')
+
+
+def _standard_input() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise InputError(
+                f"Line {number} of standard input is not UTF-8: convert it first."
+            ) from None
+
+
+def _statistics(loaded: Corpus) -> Iterator[str]:
+    yield f"{'split':<14}{'pairs':>8}{'words/line':>12}{'':>8}"
+    for name, text in loaded.splits.items():
+        words = [
+            sum(len(line.split()) for line in side) / max(1, len(side))
+            for side in (text.source, text.target)
+        ]
+        yield f"{name:<14}{len(text):>8,}{words[0]:>12.1f}{words[1]:>8.1f}"

@@ -1,0 +1,35 @@
+"""From a folder or file on disk to a model that translates."""
+
+from pathlib import Path
+
+import torch
+
+from aiayn.checkpoint import load_tensors
+from aiayn.data import Tokenizer
+from aiayn.model.description import Translator, build_model, load_weights, read_config
+from aiayn.run import RunFolder
+
+
+def load_translator(
+    path: Path | str, device: torch.device | str = "cpu"
+) -> tuple[Translator, Tokenizer]:
+    """Load a trained model and its tokenizer, ready to translate.
+
+    Args:
+        path: A run's folder (its averaged weights are taken, else the best, else the
+            last), or one .safetensors file of a run.
+        device: Where the model shall compute.
+
+    Returns:
+        The model, in evaluation mode, and the tokenizer.
+
+    Raises:
+        InputError: There is none, or a file is damaged or of another configuration.
+    """
+    path = Path(path)
+    file = RunFolder(path).weights() if path.is_dir() else path
+    weights, info = load_tensors(file)
+    model = build_model(read_config(info.get("model")))
+    load_weights(model, weights, file)
+    tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)
+    return model.to(device).eval(), tokenizer

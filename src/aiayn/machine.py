@@ -1,0 +1,61 @@
+"""Which device to compute on, and what machine this is, in words."""
+
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+from aiayn.errors import InputError
+
+
+def resolve_device(name: str = "auto") -> torch.device:
+    """The device of that name; 'auto' is CUDA, else Apple's MPS, else the CPU.
+
+    Raises:
+        InputError: This machine, or this build of torch, has no such device.
+    """
+    usable = {"cpu": True, "cuda": torch.cuda.is_available()}
+    usable["mps"] = torch.backends.mps.is_available()
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if usable[kind])
+    kind = name.partition(":")[0]
+    if kind not in usable:
+        raise InputError(f"device is one of auto, cpu, cuda and mps, not {name!r}.")
+    if not usable[kind]:
+        raise InputError(
+            f"device {name!r} was asked for, but torch {torch.__version__} finds none "
+            "on this machine: leave the device out, or say cpu."
+        )
+    return torch.device(name)
+
+
+def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]:
+    """Name what a measurement depends on.
+
+    Args:
+        device: The device that the measurement runs on.
+
+    Returns:
+        Processor, cores, threads, Python, torch and, on CUDA, the GPU's name.
+    """
+    machine: dict[str, str | int] = {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    if torch.device(device).type == "cuda":
+        machine["gpu"] = torch.cuda.get_device_name(device)
+    return machine
+
+
+def _processor() -> str:
+    """The processor's name; `platform.processor` gives none on Linux."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,25 @@
+"""§5 of the paper: how the model learns."""
+
+from aiayn.training.averaging import average_checkpoints
+from aiayn.training.config import TrainingConfig
+from aiayn.training.loop import TrainingResult, resume_training, train
+from aiayn.training.loss import (
+    TrainingObjective,
+    label_smoothed_cross_entropy,
+    smoothing_floor,
+)
+from aiayn.training.schedule import noam_rate
+from aiayn.training.trainer import Trainer
+
+__all__ = [
+    "Trainer",
+    "TrainingConfig",
+    "TrainingObjective",
+    "TrainingResult",
+    "average_checkpoints",
+    "label_smoothed_cross_entropy",
+    "noam_rate",
+    "resume_training",
+    "smoothing_floor",
+    "train",
+]

@@ -1,0 +1,53 @@
+"""§6.1: the average of the last checkpoints, which is better than each of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from aiayn.checkpoint import load_tensors
+from aiayn.errors import InputError
+
+
+def average_checkpoints(
+    paths: Sequence[Path],
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The mean of every weight over several checkpoints of one run.
+
+    Args:
+        paths: Checkpoints of models of one shape; the paper averages the last 5 (base)
+            or 20 (big).
+
+    Returns:
+        The averaged weights, summed in float64, and the last checkpoint's description.
+
+    Raises:
+        InputError: There is none, one cannot be read, or two differ in shape.
+
+    Paper: §6.1.
+    """
+    if not paths:
+        raise InputError("There is no checkpoint to average.")
+    total: dict[str, Tensor] = {}
+    info: dict[str, Any] = {}
+    for path in paths:
+        tensors, info = load_tensors(path)
+        if total and _shapes(tensors) != _shapes(total):
+            raise InputError(
+                f"{path} holds a model of another shape than {paths[0]}: average "
+                "checkpoints of one run."
+            )
+        for name, tensor in tensors.items():
+            total[name] = total.get(name, torch.zeros(())) + tensor.double()
+    first, _ = load_tensors(paths[0])
+    mean = {
+        name: (tensor / len(paths)).to(first[name].dtype)
+        for name, tensor in total.items()
+    }
+    return mean, info
+
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}

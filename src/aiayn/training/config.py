@@ -1,0 +1,172 @@
+"""§5: every choice of a training run, and recipes that are known to work."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from aiayn.errors import InputError
+from aiayn.model import TransformerConfig
+from aiayn.model.description import ModelConfig, describe_config, read_config
+
+_COUNTS = (
+    "max_length",
+    "tokens_per_batch",
+    "accumulate",
+    "steps",
+    "warmup_steps",
+    "log_every",
+    "validate_every",
+    "keep",
+)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Every choice of a training run.
+
+    Raises:
+        InputError: A number is out of its range.
+    """
+
+    corpus: str = "grammar"
+    """grammar (embedded), multi30k, tatoeba, or a folder of your own files."""
+    source: str = "en"
+    """Language to translate from."""
+    target: str = "de"
+    """Language to translate into."""
+    corpus_size: int | None = None
+    """Training pairs to take (grammar: to make); None: all that there are."""
+    output: Path = Path("runs/latest")
+    """Folder for configuration, tokenizer, log and checkpoints."""
+    model: ModelConfig = field(default_factory=TransformerConfig.tiny)
+    """The model's sizes; its vocab_size is that of the tokenizer too."""
+    max_length: int = 256
+    """Pieces; longer pairs are left out of training, and counted."""
+    tokens_per_batch: int = 25_000
+    """Most source and most target tokens in a batch, padding included (§5.1)."""
+    accumulate: int = 1
+    """Batches whose gradients are added up before the weights move."""
+    steps: int = 100_000
+    """Optimizer steps (§5.2)."""
+    warmup_steps: int = 4000
+    """Steps in which the learning rate rises (§5.3)."""
+    learning_rate_scale: float = 1.0
+    """Factor on the paper's learning rate, equation (3)."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    """Adam's decay rates (§5.3)."""
+    epsilon: float = 1e-9
+    """What Adam adds to its denominator (§5.3)."""
+    clip_norm: float | None = None
+    """Largest norm of a gradient; None: not clipped, as in the paper."""
+    label_smoothing: float = 0.1
+    """Probability that is spread over the whole vocabulary (§5.4)."""
+    log_every: int = 50
+    """Steps between two records of the loss."""
+    validate_every: int = 1000
+    """Steps between two validations; each saves a checkpoint."""
+    validation_sentences: int = 200
+    """Validation sentences to translate for BLEU; 0: only the loss."""
+    keep: int = 5
+    """Checkpoints to keep, and to average at the end (§6.1)."""
+    seed: int = 1
+    """Weights, order of the batches and dropout follow from it."""
+    device: str = "auto"
+    """auto, cpu, cuda or mps."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """bf16: torch's autocast to bfloat16."""
+    compile: bool = False
+    """Compile the model with torch.compile; pays on a GPU."""
+    threads: int | None = None
+    """Threads of a CPU; None: torch's choice."""
+    progress: bool = True
+    """Show a progress bar, where there is a terminal."""
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}.")
+        if not 0.0 <= self.label_smoothing < 1.0:
+            raise InputError(
+                "label_smoothing is a probability in [0, 1), not "
+                f"{self.label_smoothing}."
+            )
+        if self.source == self.target:
+            raise InputError(
+                f"source and target are both {self.source!r}: name two languages."
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as JSON can hold it."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        model = describe_config(self.model)
+        return values | {"output": str(self.output), "model": model}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
+        """What `as_dict` gave.
+
+        Raises:
+            InputError: It is not such a dictionary, or one of another version.
+        """
+        try:
+            return cls(
+                **values
+                | {
+                    "output": Path(values["output"]),
+                    "model": read_config(values["model"]),
+                    "betas": tuple(values["betas"]),
+                }
+            )
+        except (TypeError, KeyError) as error:
+            raise InputError(f"This is no training configuration: {error}.") from None
+
+    @classmethod
+    def grammar(cls, **changes) -> "TrainingConfig":
+        """The embedded corpus: no download, about two minutes on one core."""
+        config = cls(
+            corpus="grammar",
+            corpus_size=20_000,
+            output=Path("runs/grammar"),
+            model=TransformerConfig.tiny(),
+            tokens_per_batch=2048,
+            steps=1000,
+            warmup_steps=300,
+            validate_every=250,
+            keep=3,
+        )
+        return replace(config, **changes)
+
+    @classmethod
+    def multi30k(cls, **changes) -> "TrainingConfig":
+        """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
+        config = cls(
+            corpus="multi30k",
+            output=Path("runs/multi30k"),
+            model=TransformerConfig.tiny(
+                vocab_size=8000,
+                d_model=256,
+                d_ff=1024,
+                num_heads=4,
+                num_encoder_layers=3,
+                num_decoder_layers=3,
+                dropout=0.3,
+            ),
+            tokens_per_batch=4096,
+            steps=3000,
+            warmup_steps=1000,
+            validate_every=250,
+            keep=5,
+        )
+        return replace(config, **changes)
+
+    @classmethod
+    def base(cls, **changes) -> "TrainingConfig":
+        """The paper's base model and training: 100,000 steps, for a GPU."""
+        config = cls(
+            output=Path("runs/base"),
+            model=TransformerConfig.base(),
+            precision="bf16",
+            compile=True,
+        )
+        return replace(config, **changes)

@@ -1,0 +1,286 @@
+"""§5: from a corpus to a trained translator, in one readable loop."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from aiayn.checkpoint import load_tensors, read_json, save_tensors
+from aiayn.data import Batch, Tokenizer
+from aiayn.errors import InputError
+from aiayn.inference import evaluate_bleu, perplexity, translate
+from aiayn.machine import describe_machine, resolve_device
+from aiayn.model.description import (
+    Translator,
+    build_model,
+    describe_config,
+    load_weights,
+)
+from aiayn.run import RunFolder
+from aiayn.training.allocator import keep_freed_memory
+from aiayn.training.averaging import average_checkpoints
+from aiayn.training.config import TrainingConfig
+from aiayn.training.distributed import processes
+from aiayn.training.interrupt import StopRequest, stop_request
+from aiayn.training.preparation import TrainingData, prepare_data, prepare_folder
+from aiayn.training.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a training leaves in memory; the folder holds the same on disk."""
+
+    run: RunFolder
+    model: Translator
+    tokenizer: Tokenizer
+    log: list[dict[str, Any]]
+
+
+def train(config: TrainingConfig) -> TrainingResult:
+    """Train a translator, from raw text to averaged weights.
+
+    Args:
+        config: Every choice.
+
+    Returns:
+        The model, averaged over the last checkpoints, with its tokenizer and log.
+
+    Raises:
+        InputError: Something in the configuration, the corpus or the folder cannot be
+            used; or the loss is no number any more.
+        KeyboardInterrupt: It was stopped; what was done is saved and can be resumed.
+
+    Paper: §5.
+    """
+    return _run(config, resume=False)
+
+
+def resume_training(
+    path: Path | str,
+    *,
+    steps: int | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> TrainingResult:
+    """Go on with a training that was stopped, as if it never had been.
+
+    Args:
+        path: The run's folder.
+        steps: A new number of steps in all; None: as it was begun.
+        device: Where to compute; None: as it was begun.
+        threads: Threads of a CPU; None: as it was begun.
+
+    Returns:
+        As `train`.
+
+    Raises:
+        InputError: The folder holds no run, or a damaged one; else as `train`.
+        KeyboardInterrupt: As `train`.
+    """
+    config = TrainingConfig.from_dict(read_json(RunFolder(path).config))
+    changes = {"steps": steps, "device": device, "threads": threads}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return _run(replace(config, output=Path(path), **changes), resume=True)
+
+
+def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    keep_freed_memory()
+    with processes(resolve_device(config.device)) as group:
+        run = RunFolder(config.output) if resume else prepare_folder(config, group)
+        data = prepare_data(config, run, group)
+        torch.manual_seed(config.seed)
+        model = build_model(config.model)
+        trainer = Trainer(config, model, data.tokenizer.bos_id, group)
+        session = Session(config, run, data, trainer)
+        session.resume() if resume else session.begin()
+        with stop_request() as stop:
+            session.train(stop)
+        session.finish()
+        return TrainingResult(run, trainer.model, data.tokenizer, run.read_log())
+
+
+@dataclass
+class Progress:
+    """How far a training has come: what a resumed run takes up."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    """Batches of this epoch that are done."""
+    seconds: float = 0.0
+    """Time spent so far, validation included."""
+    best_loss: float = math.inf
+    totals: list[float] = field(default_factory=list)
+    """Sums since the log's last record: smoothed loss, plain loss, tokens."""
+
+
+class Session:
+    """One training from its first step, or the step it resumes at, to its last."""
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        run: RunFolder,
+        data: TrainingData,
+        trainer: Trainer,
+    ) -> None:
+        self.config, self.run, self.data, self.trainer = config, run, data, trainer
+        self.group = trainer.processes
+        self.progress = Progress()
+        self.totals = trainer.no_totals()
+        self.clock = time.perf_counter()
+        self.logged_at = 0.0
+
+    def begin(self) -> None:
+        """Open the log with what the run depends on."""
+        parameters = sum(p.numel() for p in self.trainer.model.parameters())
+        self._log(
+            event="begin",
+            parameters=parameters,
+            processes=self.group.count,
+            data=self.data.description,
+            machine=describe_machine(self.group.device),
+        )
+
+    def resume(self) -> None:
+        """Take up the state that was saved last."""
+        tensors, info = self.run.load_state()
+        self.trainer.load_state(tensors, info["adam_steps"], self.run.state)
+        self.progress = Progress(**info["progress"])
+        self.totals += torch.tensor(self.progress.totals).to(self.totals)
+        self.clock = time.perf_counter() - self.progress.seconds
+        self.logged_at = self.progress.seconds
+        if self.group.first:
+            self.run.rewind_log(self.progress.step)
+
+    def train(self, stop: StopRequest) -> None:
+        """The loop."""
+        config, progress = self.config, self.progress
+        bar = tqdm(
+            total=config.steps,
+            initial=progress.step,
+            unit="step",
+            disable=None if config.progress and self.group.first else True,
+        )
+        with bar:
+            for batches in self._batches():
+                self.totals += self.trainer.step(progress.step + 1, batches)
+                progress.step += 1
+                progress.batch += len(batches)
+                last = progress.step == config.steps
+                if progress.step % config.log_every == 0 or last:
+                    bar.set_postfix(self._record())
+                if progress.step % config.validate_every == 0 or last:
+                    self._validate()
+                    self._save_state()
+                bar.update()
+                if not last and self.group.any(stop.made):
+                    self._save_state()
+                    raise KeyboardInterrupt(
+                        f"Stopped after step {progress.step} of {config.steps}: "
+                        f"continue with 'aiayn resume {self.run.path}'."
+                    )
+
+    def finish(self) -> None:
+        """Average the last checkpoints, take the average as the model, and score it."""
+        if self.group.first:
+            weights, info = average_checkpoints(self.run.checkpoints())
+            save_tensors(self.run.average, weights, info)
+        self.group.wait()
+        weights, _ = load_tensors(self.run.average)
+        load_weights(self.trainer.model, weights, self.run.average)
+        if self.group.first:
+            self._log(event="average", **self._scores())
+
+    def _batches(self) -> Iterator[list[Batch]]:
+        """The batches of each step that is still to be done."""
+        progress, config = self.progress, self.config
+        while progress.step < config.steps:
+            epoch = self.data.training.epoch(progress.epoch, first=progress.batch)
+            while progress.step < config.steps and (
+                batches := list(islice(epoch, config.accumulate))
+            ):
+                yield batches
+            if progress.step < config.steps:
+                progress.epoch, progress.batch = progress.epoch + 1, 0
+
+    def _record(self) -> dict[str, str]:
+        """Log the loss since the last record; return what the progress bar shows."""
+        smoothed, plain, tokens = self.group.sum(self.totals).tolist()
+        if not math.isfinite(smoothed):
+            raise InputError(
+                f"The loss is {smoothed} at step {self.progress.step}: training has "
+                "diverged. Try a smaller learning_rate_scale, more warmup_steps, "
+                "clip_norm 1, or fp32; the last good state is kept and can be resumed."
+            )
+        seconds = time.perf_counter() - self.clock
+        speed = tokens / (seconds - self.logged_at)
+        self.logged_at = seconds
+        self.totals.zero_()
+        self._log(
+            event="train",
+            epoch=self.progress.epoch,
+            loss=smoothed / tokens,
+            cross_entropy=plain / tokens,
+            learning_rate=self.trainer.learning_rate(self.progress.step),
+            tokens=round(tokens),
+            tokens_per_second=round(speed),
+        )
+        return {"loss": f"{smoothed / tokens:.3f}", "tokens/s": f"{speed:.0f}"}
+
+    def _validate(self) -> None:
+        """Score the model, save its weights, and note whether it is the best so far."""
+        if self.group.first:
+            began = time.perf_counter()
+            scores = self._scores()
+            self._log(event="validation", **scores)
+            info = {
+                "step": self.progress.step,
+                "model": describe_config(self.config.model),
+            }
+            weights = self.trainer.model.state_dict()
+            checkpoint = self.run.save_checkpoint(weights, info, self.config.keep)
+            if scores["loss"] < self.progress.best_loss:
+                self.progress.best_loss = scores["loss"]
+                self.run.mark_best(checkpoint)
+            self.logged_at += time.perf_counter() - began
+        self.group.wait()
+
+    def _scores(self) -> dict[str, float]:
+        """Loss and BLEU (greedy, to be quick) on the validation split."""
+        model, data = self.trainer.model, self.data
+        result = perplexity(
+            model, data.validation.epoch(0), bos_id=data.tokenizer.bos_id
+        )
+        scores = {"loss": result.loss, "perplexity": result.perplexity}
+        count = self.config.validation_sentences
+        if count:
+            text = data.corpus.validation[:count]
+            hypotheses = translate(text.source, model, data.tokenizer, beam_size=1)
+            scores["bleu"] = evaluate_bleu(hypotheses, text.target).score
+        return scores
+
+    def _save_state(self) -> None:
+        """Write all that a resumed run needs."""
+        if not self.group.first:
+            return
+        self.progress.seconds = time.perf_counter() - self.clock
+        self.progress.totals = self.totals.tolist()
+        tensors, adam_steps = self.trainer.state()
+        info = {"progress": asdict(self.progress), "adam_steps": adam_steps}
+        save_tensors(self.run.state, tensors, info)
+
+    def _log(self, **record: Any) -> None:
+        if self.group.first:
+            seconds = round(time.perf_counter() - self.clock, 2)
+            self.run.append_log(
+                {"step": self.progress.step, "seconds": seconds} | record
+            )

@@ -1,0 +1,95 @@
+"""§5.4: cross-entropy with label smoothing.
+
+The paper gives ε = 0.1 and no formula. Here ε is spread evenly over the
+whole vocabulary, as Szegedy et al. (2016) define it and as torch does; tensor2tensor
+spreads it over all tokens but the right one.
+"""
+
+import math
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from aiayn.model import shift_right
+from aiayn.model.description import Translator
+from aiayn.training.chunked_loss import chunked_cross_entropy
+
+
+def label_smoothed_cross_entropy(
+    logits: Float[Tensor, "... vocab"],
+    target: Int[Tensor, "..."],
+    smoothing: float = 0.1,
+    pad_id: int = 0,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Float[Tensor, ""]:
+    r"""Cross-entropy against a target that is 1 - ε sure of the right token.
+
+    $$q(t) = (1 - ε)\, [t = y] + ε / V, \quad L = -\sum_t q(t) \log p(t)$$
+
+    Args:
+        logits: Scores of every token of the vocabulary.
+        target: The right tokens.
+        smoothing: The paper's ε, 0.1 there.
+        pad_id: Positions whose target is this do not count.
+        reduction: 'mean' over the positions that count, or their 'sum'.
+
+    Returns:
+        The loss in nats. Its least possible value is the entropy of q, not zero.
+
+    Paper: §5.4; Szegedy et al. (2016), §7.
+    """
+    return F.cross_entropy(
+        logits.flatten(0, -2),
+        target.flatten(),
+        label_smoothing=smoothing,
+        ignore_index=pad_id,
+        reduction=reduction,
+    )
+
+
+class TrainingObjective(nn.Module):
+    """The number that training makes small, as one module from batch to loss.
+
+    A module, so that `DistributedDataParallel` and `torch.compile` see all of it. Only
+    positions that are not padding are projected onto the vocabulary, the most costly
+    product of a small model.
+
+    Args:
+        model: What learns.
+        smoothing: The paper's ε.
+        bos_id: What the decoder reads before the first token.
+    """
+
+    def __init__(
+        self,
+        model: Translator,
+        smoothing: float,
+        bos_id: int,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+        self.bos_id = bos_id
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source_length"],
+        target: Int[Tensor, "batch target_length"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Sums over target tokens, in nats: the smoothed loss and the plain one."""
+        states = self.model.states(source, shift_right(target, self.bos_id))
+        real = target != self.model.config.pad_id
+        return chunked_cross_entropy(
+            states[real], self.model.output_weight, target[real], self.smoothing
+        )
+
+
+def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:
+    """The least that a smoothed loss can be: the entropy of its target, in nats."""
+    if smoothing == 0:
+        return 0.0
+    wrong = smoothing / vocab_size
+    right = 1 - smoothing + wrong
+    return -right * math.log(right) - (vocab_size - 1) * wrong * math.log(wrong)

@@ -1,0 +1,91 @@
+"""§5.1: what must stand before the first step: folder, corpus, vocabulary, batches."""
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from aiayn.checkpoint import write_json
+from aiayn.data import (
+    Corpus,
+    TokenBatches,
+    Tokenizer,
+    encode_pairs,
+    load_corpus,
+)
+from aiayn.errors import InputError
+from aiayn.run import RunFolder
+from aiayn.training.config import TrainingConfig
+from aiayn.training.distributed import Processes
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a training reads."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    training: TokenBatches
+    validation: TokenBatches
+    description: dict[str, Any]
+    """Sizes, for the log's first record."""
+
+
+def prepare_folder(config: TrainingConfig, group: Processes) -> RunFolder:
+    """Make the folder of a new run.
+
+    Raises:
+        InputError: There is a run in it.
+    """
+    run = RunFolder(config.output)
+    if run.state.exists() or run.checkpoints():
+        raise InputError(
+            f"{run.path} holds a run already: continue it with 'aiayn resume "
+            f"{run.path}', or choose another --output."
+        )
+    group.wait()  # until every process has looked
+    if group.first:
+        run.tokenizer.unlink(missing_ok=True)
+        run.log.unlink(missing_ok=True)
+        write_json(run.config, config.as_dict())
+    return run
+
+
+def prepare_data(
+    config: TrainingConfig, run: RunFolder, group: Processes
+) -> TrainingData:
+    """Load the corpus, learn or load its vocabulary, and cut it into batches.
+
+    Raises:
+        InputError: The corpus cannot be had or read, or is empty.
+    """
+    options = {}
+    if config.corpus == "grammar" and config.corpus_size is not None:
+        options["size"] = config.corpus_size
+    corpus = load_corpus(
+        config.corpus, source=config.source, target=config.target, **options
+    )
+    text = corpus.train[: config.corpus_size]
+    if group.first and not run.tokenizer.exists():
+        tokenizer = Tokenizer.train(
+            chain(text.source, text.target), config.model.vocab_size
+        )
+        tokenizer.save(run.tokenizer)
+    group.wait()
+    tokenizer = Tokenizer.load(run.tokenizer)
+    training, too_long = encode_pairs(text, tokenizer, config.max_length)
+    validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
+    batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
+    return TrainingData(
+        corpus,
+        tokenizer,
+        batches,
+        TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
+        {
+            "pairs": len(training),
+            "too_long": too_long,
+            "batches": len(batches),
+            "target_tokens": batches.target_tokens,
+            "padding_share": batches.padding_share(),
+            "vocab_size": tokenizer.vocab_size,
+        },
+    )

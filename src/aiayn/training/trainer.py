@@ -1,0 +1,157 @@
+"""§5.3: one optimizer step after another, and what it takes to go on with them later.
+
+Differs from the paper in nothing that the paper states. Where it is silent: gradients
+are those of the mean loss over all target tokens of a step, and dropout is seeded at
+every step, so that a resumed run draws what the uninterrupted one would have drawn.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from aiayn.data import Batch
+from aiayn.model.description import Translator, load_weights
+from aiayn.training.config import TrainingConfig
+from aiayn.training.distributed import Processes
+from aiayn.training.loss import TrainingObjective
+from aiayn.training.schedule import noam_rate
+
+
+class Trainer:
+    """A model, its optimizer, and the step that moves both.
+
+    Args:
+        config: Every choice.
+        model: What learns; it is moved to the processes' device.
+        bos_id: What the decoder reads first.
+        processes: Who takes part.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        model: Translator,
+        bos_id: int,
+        processes: Processes | None = None,
+    ) -> None:
+        self.config = config
+        self.processes = processes or Processes()
+        self.model = model.to(self.processes.device)
+        self.optimizer = torch.optim.Adam(
+            model.parameters(),
+            lr=self.learning_rate(1),  # set anew at every step
+            betas=config.betas,
+            eps=config.epsilon,
+            fused=self.processes.device.type != "mps",
+        )
+        self.objective: nn.Module = TrainingObjective(
+            model, config.label_smoothing, bos_id
+        )
+        if self.processes.count > 1:
+            self.objective = DistributedDataParallel(self.objective)
+        if config.compile:
+            self.objective.compile(dynamic=True)
+
+    def learning_rate(self, step: int) -> float:
+        """Equation (3), times the configuration's factor."""
+        rate = noam_rate(step, self.config.model.d_model, self.config.warmup_steps)
+        return self.config.learning_rate_scale * rate
+
+    def step(self, step: int, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
+        """Move the weights once, by the gradient over all the batches.
+
+        Args:
+            step: Which optimizer step this is, counted from 1.
+            batches: The whole step's batches, the same in every process; each process
+                takes every n-th row of them.
+
+        Returns:
+            This process's sums over its target tokens: the smoothed loss, the plain
+            loss, and the number of tokens.
+        """
+        self.model.train()
+        torch.manual_seed(self._dropout_seed(step))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(step)
+        tokens = sum(batch.target_tokens for batch in batches)
+        totals = self.no_totals()
+        for number, batch in enumerate(batches, start=1):
+            # Gradients are exchanged once, with the last batch.
+            with self._alone() if number < len(batches) else nullcontext():
+                totals += self._backward(batch, tokens)
+        if self.config.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return totals
+
+    def no_totals(self) -> Float[Tensor, "3"]:
+        """Zeros to add a step's sums to."""
+        device = self.processes.device
+        exact = torch.float32 if device.type == "mps" else torch.float64
+        return torch.zeros(3, dtype=exact, device=device)
+
+    def state(self) -> tuple[dict[str, Tensor], list[float]]:
+        """All tensors that the next step depends on, and Adam's count of each."""
+        tensors = {f"model.{n}": t for n, t in self.model.state_dict().items()}
+        counts = []
+        for name, parameter in self.model.named_parameters():
+            state = self.optimizer.state[parameter]
+            tensors[f"mean.{name}"] = state["exp_avg"]
+            tensors[f"variance.{name}"] = state["exp_avg_sq"]
+            counts.append(float(state["step"]))
+        return tensors, counts
+
+    def load_state(
+        self, tensors: dict[str, Tensor], counts: list[float], path: Path
+    ) -> None:
+        """Take up what `state` returned and path held.
+
+        Raises:
+            InputError: It is the state of another model.
+        """
+        device = self.processes.device
+        load_weights(self.model, _under("model.", tensors), path)
+        for (name, parameter), count in zip(
+            self.model.named_parameters(), counts, strict=True
+        ):
+            self.optimizer.state[parameter] = {
+                "step": torch.tensor(count, device=device),
+                "exp_avg": tensors[f"mean.{name}"].to(device),
+                "exp_avg_sq": tensors[f"variance.{name}"].to(device),
+            }
+
+    def _backward(self, batch: Batch, tokens: int) -> Tensor:
+        """Add the gradient of this process's share of a batch; return its sums."""
+        device, count = self.processes.device, self.processes.count
+        source = batch.source[self.processes.rank :: count].to(device)
+        target = batch.target[self.processes.rank :: count].to(device)
+        dtype = torch.bfloat16 if self.config.precision == "bf16" else torch.float32
+        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+            smoothed, plain = self.objective(source, target)
+        # DistributedDataParallel takes the mean over processes; we want the sum.
+        (smoothed * (count / tokens)).backward()
+        real = (target != self.config.model.pad_id).sum()
+        return torch.stack([smoothed.detach(), plain, real]).to(self.no_totals())
+
+    def _alone(self) -> Any:
+        if isinstance(self.objective, DistributedDataParallel):
+            return self.objective.no_sync()
+        return nullcontext()
+
+    def _dropout_seed(self, step: int) -> int:
+        text = f"{self.config.seed} {step} {self.processes.rank}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)
+    }

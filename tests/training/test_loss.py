@@ -1,0 +1,91 @@
+"""Label smoothing, against its definition written as a loop and against closed forms."""
+
+import math
+
+import pytest
+import torch
+
+from aiayn.model import Transformer, TransformerConfig, shift_right
+from aiayn.training import (
+    TrainingObjective,
+    label_smoothed_cross_entropy,
+    smoothing_floor,
+)
+
+
+def smoothed_by_hand(logits, target, smoothing, pad_id):
+    """-Σ q log p, position by position, token by token."""
+    vocab = logits.size(-1)
+    total, count = 0.0, 0
+    for scores, right in zip(logits.tolist(), target.tolist(), strict=True):
+        if right == pad_id:
+            continue
+        log_z = math.log(sum(math.exp(score) for score in scores))
+        for token, score in enumerate(scores):
+            q = smoothing / vocab + (1 - smoothing) * (token == right)
+            total -= q * (score - log_z)
+        count += 1
+    return total, count
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_is_the_definition(smoothing):
+    torch.manual_seed(0)
+    logits = torch.randn(6, 5, dtype=torch.float64)
+    target = torch.tensor([1, 0, 4, 2, 0, 3])
+    total, count = smoothed_by_hand(logits, target, smoothing, pad_id=0)
+    mean = label_smoothed_cross_entropy(logits, target, smoothing)
+    summed = label_smoothed_cross_entropy(logits, target, smoothing, reduction="sum")
+    assert mean.item() == pytest.approx(total / count, rel=1e-12)
+    assert summed.item() == pytest.approx(total, rel=1e-12)
+
+
+def test_uniform_scores_cost_log_of_the_vocabulary():
+    loss = label_smoothed_cross_entropy(torch.zeros(1, 3, 50), torch.ones(1, 3).long())
+    assert loss.item() == pytest.approx(math.log(50), rel=1e-6)
+
+
+def test_floor_is_reached_by_the_smoothed_target_itself():
+    vocab, smoothing = 1000, 0.1
+    q = torch.full((vocab,), smoothing / vocab, dtype=torch.float64)
+    q[7] += 1 - smoothing
+    loss = label_smoothed_cross_entropy(q.log()[None], torch.tensor([7]), smoothing)
+    assert loss.item() == pytest.approx(smoothing_floor(vocab, smoothing), rel=1e-12)
+
+
+def test_floor_for_the_papers_vocabulary():
+    assert smoothing_floor(37_000, 0.1) == pytest.approx(1.377, abs=5e-4)
+    assert smoothing_floor(37_000, 0.0) == 0.0
+
+
+def test_objective_is_that_loss_of_the_shifted_target():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
+    source = torch.tensor([[5, 6, 2], [7, 2, 0]])
+    target = torch.tensor([[8, 9, 10, 2], [11, 2, 0, 0]])
+    smoothed, plain = TrainingObjective(model, 0.1, bos_id=1)(source, target)
+    logits = model(source, shift_right(target, 1))
+    for got, smoothing in ((smoothed, 0.1), (plain, 0.0)):
+        expected = label_smoothed_cross_entropy(
+            logits, target, smoothing, reduction="sum"
+        )
+        torch.testing.assert_close(got, expected)
+
+
+def test_padding_changes_neither_loss_nor_gradient():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
+    objective = TrainingObjective(model, 0.1, bos_id=1)
+    source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[8, 9, 2]])
+
+    def gradient(source, target):
+        model.zero_grad()
+        loss, _ = objective(source, target)
+        loss.backward()
+        return loss.detach(), [p.grad.clone() for p in model.parameters()]
+
+    loss, gradients = gradient(source, target)
+    pad = torch.zeros(1, 4).long()
+    padded = gradient(torch.cat([source, pad], 1), torch.cat([target, pad], 1))
+    torch.testing.assert_close(padded[0], loss)
+    torch.testing.assert_close(padded[1], gradients)
