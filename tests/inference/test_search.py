@@ -409,6 +409,7 @@ def test_a_model_can_be_trained_after_a_search():
         ({"beam_size": 0}, "beam_size"),
         ({"length_penalty": -0.1}, "length_penalty"),
         ({"length_penalty": math.nan}, "length_penalty"),
+        ({"length_penalty": 1000.0}, "length_penalty"),  # would overflow
         ({"extra_length": -1}, "extra_length"),
         ({"max_length": 0}, "max_length"),
     ],

@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from aiayn.errors import InputError
+from aiayn.inference.finished import Finished
 from aiayn.inference.hypothesis import (
     Hypothesis,
     Searchable,
@@ -110,53 +111,68 @@ def beam_search_n_best(
             f"beam_size must be at least 1 and num_best from 1 to beam_size, not "
             f"{beam_size} and {num_best}."
         )
-    if not 0.0 <= length_penalty < math.inf:
-        raise InputError(f"length_penalty must be 0 or more, not {length_penalty}.")
+    if not 0.0 <= length_penalty <= 10.0:
+        raise InputError(
+            f"length_penalty must lie between 0 (none) and 10, not {length_penalty}; "
+            "the paper's is 0.6."
+        )
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)
         if not len(source):
             return []
-        beams = _Beams(source, limits, beam_size, num_best, length_penalty, eos_id)
+        beams = _Beams(source, limits, beam_size, length_penalty, eos_id)
+        finished = Finished(len(source), num_best, source.device)
         tokens = source.new_full((len(source),), bos_id)  # (hypotheses,)
         state = model.start(source)
         while len(tokens):
             log_probs = next_log_probs(model, tokens, state, bos_id)
-            tokens = beams.advance(log_probs, state)
-        return beams.found
+            tokens = beams.advance(log_probs, state, finished)
+        return finished.found
 
 
 class _Beams:
     """The unfinished outputs of the sentences that are still being written.
 
     Shapes: ``written`` (sentences, width, length) and ``log_probs`` (sentences, width),
-    best first, where width is 1 at the start and then beam_size; ``best`` (sentences,
-    num_best), scores of the best finished outputs; ``count`` (sentences,), how many are
-    finished. A log-probability of -inf marks a place in the beam that nothing fills.
+    best first, where width is 1 at the start and then beam_size. A log-probability of
+    -inf marks a place in the beam that nothing fills.
     """
 
     def __init__(
-        self,
-        source: Tensor,
-        limits: Tensor,
-        beam_size: int,
-        num_best: int,
-        alpha: float,
-        eos_id: int,
+        self, source: Tensor, limits: Tensor, beam_size: int, alpha: float, eos_id: int
     ) -> None:
-        sentences, device = len(source), source.device
         self.beam_size, self.alpha, self.eos_id = beam_size, alpha, eos_id
         self.limits, self.first_limit = limits, int(limits.min())
-        self.sentences = torch.arange(sentences, device=device)
-        self.written = source.new_empty(sentences, 1, 0)
-        self.log_probs: Tensor = torch.zeros(sentences, 1, device=device)
-        self.best: Tensor = torch.full((sentences, num_best), -math.inf, device=device)
-        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
-        self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+        self.written = source.new_empty(len(source), 1, 0)
+        self.log_probs: Tensor = torch.zeros(len(source), 1, device=source.device)
 
     @property
     def length(self) -> int:
         """Tokens of a candidate."""
         return self.written.size(2) + 1
+
+    def advance(self, log_probs: Tensor, state: Any, finished: Finished) -> Tensor:
+        """Extend every output by one token; return those tokens: (hypotheses,)."""
+        totals, parents, tokens = self.candidates(log_probs)
+        ends = tokens == self.eos_id  # (sentences, 2·beam_size)
+        ended = ends & (totals > -math.inf)
+        ended[:, self.beam_size :] = False
+        if ended.any():
+            rows = ended.nonzero()[:, 0]  # (ended,)
+            prefixes = self.written[rows, parents[ended]]  # (ended, length - 1)
+            scores = totals / gnmt_length_penalty(self.length, self.alpha)
+            finished.add(ended, prefixes, totals, scores)
+
+        alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
+        # A place that nothing fills reads what the best one reads, which is possible.
+        order = order.where(alive > -math.inf, order[:, :1])
+        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
+        done = self.done(alive, finished)
+        if done.any():
+            refuse_nan(totals)
+            finished.close(done, self.written[done, 0])
+        self.keep(~done, alive, parents, tokens, state)
+        return tokens[~done].flatten()
 
     def candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The 2·beam_size most probable extensions, their parents and their tokens.
@@ -168,74 +184,30 @@ class _Beams:
             force_end(log_probs, last, self.eos_id)
         vocab = log_probs.size(1)
         totals = self.log_probs.view(-1, 1) + log_probs  # (sentences·width, vocab)
-        totals = totals.view(len(self.sentences), -1)  # (sentences, width·vocab)
+        totals = totals.view(len(self.written), -1)  # (sentences, width·vocab)
         missing = max(0, 2 * self.beam_size - totals.size(1))  # a tiny vocabulary
         totals = F.pad(totals, (0, missing), value=-math.inf)
         totals, index = totals.topk(2 * self.beam_size)  # (sentences, 2·beam_size)
         return totals, index // vocab, index % vocab
 
-    def finish(self, totals: Tensor, parents: Tensor, ended: Tensor) -> None:
-        """Record the candidates that ended."""
-        if not ended.any():
-            return
-        scores = totals / gnmt_length_penalty(self.length, self.alpha)
-        reached = scores.masked_fill(~ended, -math.inf)
-        self.best = torch.cat([self.best, reached], dim=1).topk(self.best.size(1))[0]
-        self.count = self.count + ended.sum(dim=1)
-        rows = ended.nonzero()[:, 0]  # (ended,)
-        for sentence, *fields in zip(
-            self.sentences[rows].tolist(),
-            self.written[rows, parents[ended]].tolist(),
-            totals[ended].tolist(),
-            scores[ended].tolist(),
-            strict=True,
-        ):
-            self.found[sentence].append(Hypothesis(*fields))
-
-    def done(self, alive: Tensor) -> Tensor:
+    def done(self, alive: Tensor, finished: Finished) -> Tensor:
         """Which sentences need no further step: see the module's description."""
         bound = alive[:, 0] / gnmt_length_penalty(self.limits, self.alpha)
         return (
-            (self.count >= self.beam_size)
+            (finished.count >= self.beam_size)
             | (self.limits <= self.length)
-            | (self.best[:, -1] >= bound)
+            | (finished.best[:, -1] >= bound)
         )
 
-    def close(self, sentence: int, beginning: list[int]) -> None:
-        """Rank the outputs of a sentence that is done."""
-        found = self.found[sentence] or [Hypothesis(beginning, -math.inf, -math.inf)]
-        found.sort(key=lambda hypothesis: -hypothesis.score)
-        self.found[sentence] = found[: self.best.size(1)]
-
-    def advance(self, log_probs: Tensor, state: Any) -> Tensor:
-        """Extend every output by one token; return those tokens: (hypotheses,)."""
-        totals, parents, tokens = self.candidates(log_probs)
-        ends = tokens == self.eos_id  # (sentences, 2·beam_size)
-        in_beam = torch.arange(ends.size(1), device=ends.device) < self.beam_size
-        self.finish(totals, parents, ends & in_beam & (totals > -math.inf))
-        alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
-        # A place that nothing fills reads what the best one reads, which is possible.
-        order = order.where(alive > -math.inf, order[:, :1])
-        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
-
-        sentences, width = self.written.shape[:2]
-        keep = torch.arange(sentences, device=ends.device)
-        done, left = self.done(alive), None
-        if done.any():
-            refuse_nan(totals)
-            beginnings = self.written[done, 0].tolist()
-            for sentence, beginning in zip(
-                self.sentences[done].tolist(), beginnings, strict=True
-            ):
-                self.close(sentence, beginning)
-            keep = left = (~done).nonzero()[:, 0]
-            self.sentences, self.limits = self.sentences[keep], self.limits[keep]
-            self.best, self.count = self.best[keep], self.count[keep]
-        self.log_probs, tokens = alive[keep], tokens[keep]
-        parents = parents[keep]  # (kept, beam_size)
-        self.written = torch.cat(
-            [self.written[keep[:, None], parents], tokens[:, :, None]], dim=2
-        )
-        if len(keep):
-            state.select((keep[:, None] * width + parents).flatten(), left)
-        return tokens.flatten()
+    def keep(
+        self, going: Tensor, alive: Tensor, parents: Tensor, tokens: Tensor, state: Any
+    ) -> None:
+        """Go on with the sentences that are going on, and with the outputs chosen."""
+        sentences = going.nonzero()  # (kept, 1)
+        parents, width = parents[going], self.written.size(1)
+        prefixes = self.written[sentences, parents]  # (kept, beam_size, length - 1)
+        self.written = torch.cat([prefixes, tokens[going][:, :, None]], dim=2)
+        self.log_probs, self.limits = alive[going], self.limits[going]
+        if len(sentences):
+            left = sentences[:, 0] if len(sentences) < len(going) else None
+            state.select((sentences * width + parents).flatten(), left)

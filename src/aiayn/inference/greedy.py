@@ -43,8 +43,8 @@ def greedy_search(
         max_length: None, or a limit for every output, its end token included.
 
     Returns:
-        One hypothesis a sentence. If the model rules every next token out, what was
-        written so far, with a log-probability of -inf.
+        One hypothesis a sentence, its score the log-probability itself. If the model
+        rules every next token out: what was written so far, and -inf.
 
     Raises:
         InputError: The model's scores are NaN, or a limit makes no sense.
