@@ -8,6 +8,7 @@ import torch
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS, Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig
+from aiayn.model.validation import head_widths
 
 # Table 3, last column, in millions, as printed. The other rows print nothing.
 PRINTED = {
@@ -93,16 +94,48 @@ def test_heads_cost_nothing():
     }
 
 
-def test_the_presets_are_the_papers():
-    """§3.1, §3.2.2, §3.3, §5.4 for base; Table 3's last row for big."""
-    base, big = TransformerConfig.base(), TransformerConfig.big()
+def test_the_defaults_are_the_papers():
+    base = TransformerConfig.base()
     assert base == TransformerConfig() == TransformerConfig.table3("base")
-    assert (base.d_model, base.d_ff, base.num_heads) == (512, 2048, 8)
-    assert base.num_encoder_layers == base.num_decoder_layers == 6
-    assert (base.dropout, base.norm, base.positions) == (0.1, "post", "sinusoidal")
+    assert TransformerConfig.big() == TransformerConfig.table3("big")
+    assert (base.norm, base.positions) == ("post", "sinusoidal")
     assert base.tie_embeddings
-    assert (big.d_model, big.d_ff, big.num_heads, big.dropout) == (1024, 4096, 16, 0.3)
-    assert len(TABLE_3_ROWS) == 20
+    assert set(TABLE_3_ROWS) == set(SIZES)
+
+
+# Table 3 as printed: (N, d_model, d_ff, h, d_k, d_v, P_drop), 'as in base' filled in.
+SIZES = {
+    "base": (6, 512, 2048, 8, 64, 64, 0.1),
+    "A h=1": (6, 512, 2048, 1, 512, 512, 0.1),
+    "A h=4": (6, 512, 2048, 4, 128, 128, 0.1),
+    "A h=16": (6, 512, 2048, 16, 32, 32, 0.1),
+    "A h=32": (6, 512, 2048, 32, 16, 16, 0.1),
+    "B d_k=16": (6, 512, 2048, 8, 16, 64, 0.1),
+    "B d_k=32": (6, 512, 2048, 8, 32, 64, 0.1),
+    "C N=2": (2, 512, 2048, 8, 64, 64, 0.1),
+    "C N=4": (4, 512, 2048, 8, 64, 64, 0.1),
+    "C N=8": (8, 512, 2048, 8, 64, 64, 0.1),
+    "C d_model=256": (6, 256, 2048, 8, 32, 32, 0.1),
+    "C d_model=1024": (6, 1024, 2048, 8, 128, 128, 0.1),
+    "C d_ff=1024": (6, 512, 1024, 8, 64, 64, 0.1),
+    "C d_ff=4096": (6, 512, 4096, 8, 64, 64, 0.1),
+    "D dropout=0.0": (6, 512, 2048, 8, 64, 64, 0.0),
+    "D dropout=0.2": (6, 512, 2048, 8, 64, 64, 0.2),
+    "D label_smoothing=0.0": (6, 512, 2048, 8, 64, 64, 0.1),
+    "D label_smoothing=0.2": (6, 512, 2048, 8, 64, 64, 0.1),
+    "E learned positions": (6, 512, 2048, 8, 64, 64, 0.1),
+    "big": (6, 1024, 4096, 16, 64, 64, 0.3),
+}
+
+
+@pytest.mark.parametrize("row", SIZES)
+def test_a_row_has_the_printed_sizes(row):
+    config = TransformerConfig.table3(row)
+    widths = head_widths(config.d_model, config.num_heads, config.d_k, config.d_v)
+    sizes = (config.d_model, config.d_ff, config.num_heads, *widths, config.dropout)
+    assert (config.num_encoder_layers, *sizes) == SIZES[row]
+    assert (config.num_decoder_layers, *sizes) == SIZES[row]
+    assert (config.positions == "learned") == (row == "E learned positions")
 
 
 def test_a_preset_takes_changes_and_stays_frozen():

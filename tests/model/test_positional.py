@@ -103,6 +103,12 @@ def test_sinusoids_are_no_parameters_and_not_saved():
     assert not positions.state_dict()
 
 
+def test_a_learned_table_starts_smaller_than_the_words():
+    """Standard deviation 1/√d_model: 1 % is five standard errors of 131,072 numbers."""
+    table = LearnedPositionalEncoding(256, max_length=512).table
+    assert table.std().item() == pytest.approx(1 / 16, rel=0.01)
+
+
 def test_a_learned_table_learns_and_says_where_it_ends():
     positions = LearnedPositionalEncoding(6, max_length=4)
     positions(torch.zeros(2, 3, 6)).sum().backward()

@@ -1,5 +1,8 @@
 """§3, Figure 1: the whole model against nn.Transformer, and by its laws."""
 
+from collections import Counter
+from functools import partial
+
 import pytest
 import safetensors.torch
 import torch
@@ -9,6 +12,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from aiayn.model import Transformer, causal_mask, shift_right
+from aiayn.model.dropout import Dropout
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model import checks
 from tests.model.checks import small_config
@@ -187,6 +191,40 @@ def test_weights_go_through_safetensors(tie_embeddings):
         safetensors.torch.load(safetensors.torch.save(model.state_dict()))
     )
     assert other(SOURCE, TARGET).equal(model(SOURCE, TARGET))
+
+
+def test_dropouts_places():
+    """§5.4: every sub-layer's output, and the sums of embeddings and positions."""
+    one_layer = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = Transformer(
+        small_config(
+            **one_layer, dropout=0.1, attention_dropout=0.2, activation_dropout=0.3
+        )
+    )
+    calls, sums = Counter(), []
+    for name, module in model.named_modules():
+        if isinstance(module, Dropout):
+            record = partial(lambda name, p, *_: calls.update([(name, p)]), name)
+            module.register_forward_hook(partial(record, module.p))
+    for positions in (model.source_positions, model.target_positions):
+        positions.register_forward_hook(lambda *call: sums.append(call[2]))
+    dropped = []
+    model.dropout.register_forward_hook(lambda *call: dropped.append(call[1][0]))
+    model(SOURCE, TARGET)
+    assert all(one is other for one, other in zip(dropped, sums, strict=True))
+    sublayers = [
+        "encoder.layers.0.self_attention",
+        "encoder.layers.0.feed_forward",
+        "decoder.layers.0.self_attention",
+        "decoder.layers.0.cross_attention",
+        "decoder.layers.0.feed_forward",
+    ]
+    assert calls == {
+        ("dropout", 0.1): 2,
+        **{(f"{name}_residual.dropout", 0.1): 1 for name in sublayers},
+        **{(f"{name}.dropout", 0.2): 1 for name in sublayers if "attention" in name},
+        **{(f"{name}.dropout", 0.3): 1 for name in sublayers if "forward" in name},
+    }
 
 
 @pytest.mark.parametrize(
