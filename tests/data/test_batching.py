@@ -192,6 +192,19 @@ def test_processes_share_every_pair_and_take_as_many_steps(processes, lists):
     assert all(max(b.source.numel(), b.target.numel()) <= 24 for b in everything)
 
 
+def test_processes_take_turns():
+    # A step of three processes is made of three batches that follow in the plan, so
+    # one process that gathers three batches a step does the same.
+    pairs = numbered(30)
+    shares = [TokenBatches(pairs, 12, rank=rank, processes=3) for rank in range(3)]
+    steps = zip(*(share.epoch(1) for share in shares), strict=True)
+    found = [content(batch) for batch in itertools.chain.from_iterable(steps)]
+    plan = shares[0].plan(1)
+    assert found == [
+        [(pairs.source[i], pairs.target[i]) for i in rows.tolist()] for rows in plan
+    ]
+
+
 def test_too_few_pairs_for_the_processes_is_said():
     with pytest.raises(InputError, match="3 sentence pairs are too few for 2 proc"):
         TokenBatches(numbered(3), 3, processes=2)

@@ -94,6 +94,17 @@ def test_any_text_comes_back_normalised(with_bytes, text):
     assert with_bytes.encode_batch([text]) == [ids]
 
 
+def test_composed_and_decomposed_letters_are_one(tokenizer):
+    assert normalise("scha\u0308ft") == "sch\u00e4ft"
+    assert tokenizer.encode("schla\u0308ft") == tokenizer.encode("schl\u00e4ft")
+
+
+def test_a_line_with_the_trainers_own_mark_is_learned_from():
+    tokenizer = Tokenizer.train([*LINES, "▅ ξ"], 70)
+    assert UNK_ID not in tokenizer.encode("ξ")
+    assert UNK_ID in tokenizer.encode("▅")
+
+
 @settings(max_examples=100)
 @given(st.text(st.characters()))
 def test_normalisation_does_what_it_says_and_no_more(text):

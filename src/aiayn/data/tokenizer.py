@@ -124,7 +124,6 @@ class Tokenizer:
                 unk_id=UNK_ID,
                 unk_surface=UNKNOWN_AS,
                 normalization_rule_name="identity",
-                remove_extra_whitespaces=False,
                 max_sentence_length=MAX_TRAINING_LINE_BYTES,
                 num_threads=1,
                 minloglevel=2,
