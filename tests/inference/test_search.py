@@ -183,6 +183,20 @@ def test_a_batch_of_mixed_lengths_is_what_its_sentences_are_one_by_one(make, bea
     assert early > 0, "no sentence left the batch before another: no test"
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here")
+@every_model
+def test_a_gpu_writes_what_the_cpu_writes(make):
+    model, source = make(seed=2), random_source(LENGTHS)
+    lists = beam_search_n_best(model, source, num_best=4, **ENDS)
+    greedy = greedy_search(model, source, **ENDS)
+    model, source = model.cuda(), source.cuda()
+    for one, other in zip(
+        lists, beam_search_n_best(model, source, num_best=4, **ENDS), strict=True
+    ):
+        assert_same(one, other)
+    assert_same(greedy, greedy_search(model, source, **ENDS))
+
+
 def test_the_n_best_list_is_sorted_and_starts_with_the_best():
     model, source = random_transformer(seed=1), random_source(LENGTHS)
     lists = beam_search_n_best(model, source, num_best=4, **ENDS)

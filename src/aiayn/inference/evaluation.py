@@ -1,9 +1,9 @@
 """§6.1: BLEU, and the perplexity of Table 3.
 
 The paper's BLEU is that of a script on split and tokenised text; ours is sacreBLEU's
-(Post, 2018) on plain text, with the signature that says how it was computed. The two
-differ, by about half a point on Multi30k. Perplexity is per piece, as in Table 3: it
-compares only models with the same vocabulary.
+(Post, 2018) on plain text, with the signature that says how it was computed; scores of
+the two must not be compared. Perplexity is per piece, as in Table 3: it compares only
+models with the same vocabulary.
 """
 
 import math

@@ -66,7 +66,7 @@ def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
 
     Args:
         length: |Y|, the tokens of an output, its end token included.
-        alpha: 0: no penalty at all; 1: nearly the mean log-probability of a token.
+        alpha: 0: no penalty at all; 1: one that grows in proportion to 5 + |Y|.
 
     Paper: §6.1, α = 0.6; Wu et al. (2016), equation (14).
 
