@@ -55,7 +55,9 @@ class Trainer:
             model, config.label_smoothing, bos_id
         )
         if self.processes.count > 1:
-            self.objective = DistributedDataParallel(self.objective)
+            self.objective = DistributedDataParallel(
+                self.objective, broadcast_buffers=False
+            )
         if config.compile:
             self.objective.compile(dynamic=True)
 
@@ -131,15 +133,19 @@ class Trainer:
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradient of this process's share of a batch; return its sums."""
         device, count = self.processes.device, self.processes.count
-        source = batch.source[self.processes.rank :: count].to(device)
-        target = batch.target[self.processes.rank :: count].to(device)
+        rows = slice(self.processes.rank, None, count)
+        share = 1.0
+        if len(batch) <= self.processes.rank:  # too few rows for every process
+            rows, share = slice(1), 0.0
+        source, target = batch.source[rows].to(device), batch.target[rows].to(device)
         dtype = torch.bfloat16 if self.config.precision == "bf16" else torch.float32
         with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
             smoothed, plain = self.objective(source, target)
         # DistributedDataParallel takes the mean over processes; we want the sum.
-        (smoothed * (count / tokens)).backward()
+        (smoothed * (share * count / tokens)).backward()
         real = (target != self.config.model.pad_id).sum()
-        return torch.stack([smoothed.detach(), plain, real]).to(self.no_totals())
+        totals = torch.stack([smoothed.detach(), plain, real])
+        return share * totals.to(self.no_totals())
 
     def _alone(self) -> Any:
         if isinstance(self.objective, DistributedDataParallel):

@@ -1,0 +1,102 @@
+"""Files are whole or not there, and nothing that is read can run code."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from aiayn.checkpoint import (
+    load_tensors,
+    read_json,
+    save_tensors,
+    write_atomically,
+    write_json,
+)
+from aiayn.errors import InputError
+
+
+def test_tensors_and_description_come_back(tmp_path):
+    path = tmp_path / "folder" / "model.safetensors"
+    tensors = {"a": torch.randn(3, 2), "b": torch.arange(4).bfloat16()}
+    info = {"step": 3, "nested": {"rate": 0.1, "word": "größer"}}
+    save_tensors(path, tensors, info)
+    loaded, described = load_tensors(path)
+    assert described == info
+    torch.testing.assert_close(loaded, tensors, rtol=0, atol=0)
+
+
+def test_a_view_is_saved_as_what_it_shows(tmp_path):
+    whole = torch.arange(6.0).view(2, 3)
+    save_tensors(tmp_path / "view", {"t": whole.T})
+    loaded, _ = load_tensors(tmp_path / "view")
+    torch.testing.assert_close(loaded["t"], whole.T.contiguous())
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file.json"
+    write_json(path, {"version": 1})
+
+    def fail(file):
+        file.write_text("half")
+        raise OSError(28, "No space left on device", str(file))
+
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, fail)
+    assert read_json(path) == {"version": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        from safetensors import SafetensorError
+
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("aiayn.checkpoint.save_file", full)
+    with pytest.raises(OSError, match="could not be written.*No space left"):
+        save_tensors(tmp_path / "model", {"a": torch.ones(1)})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kept", [0, 4, 60, -1])
+def test_a_file_cut_short_is_refused(tmp_path, kept):
+    path = tmp_path / "model.safetensors"
+    save_tensors(path, {"a": torch.randn(50)}, {"step": 1})
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(InputError, match=r"model\.safetensors is not a whole"):
+        load_tensors(path)
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path):
+    path = tmp_path / "model.pt"
+    torch.save({"a": torch.ones(1)}, path)
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        load_tensors(path)
+
+
+def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path):
+    path = tmp_path / "other.safetensors"
+    save_file({"a": torch.ones(1)}, path)
+    with pytest.raises(InputError, match="was not written by aiayn"):
+        load_tensors(path)
+
+
+@pytest.mark.parametrize("info", ["[1]", "{", "nul", "[" * 100_000])
+def test_a_damaged_description_is_refused(tmp_path, info):
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.ones(1)}, path, metadata={"info": info})
+    with pytest.raises(InputError, match=r"model\.safetensors"):
+        load_tensors(path)
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="There is no checkpoint .*nothing"):
+        load_tensors(tmp_path / "nothing")
+    with pytest.raises(InputError, match="There is no file .*nothing"):
+        read_json(tmp_path / "nothing")
+
+
+def test_json_keeps_every_digit(tmp_path):
+    write_json(tmp_path / "a.json", {"loss": 0.1 + 0.2})
+    assert json.loads((tmp_path / "a.json").read_text())["loss"] == 0.1 + 0.2

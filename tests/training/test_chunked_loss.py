@@ -1,0 +1,56 @@
+"""The fast loss is the plain one: value, gradients, and under autocast."""
+
+import pytest
+import torch
+
+from aiayn.training import label_smoothed_cross_entropy
+from aiayn.training.chunked_loss import CHUNK, chunked_cross_entropy
+
+
+def plain(states, weight, labels, smoothing):
+    logits = states @ weight.T
+    return label_smoothed_cross_entropy(
+        logits, labels, smoothing, pad_id=-1, reduction="sum"
+    )
+
+
+@pytest.mark.parametrize("tokens", [1, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_value_and_gradients_are_those_of_the_plain_form(tokens, smoothing):
+    torch.manual_seed(0)
+    states = torch.randn(tokens, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(7, (tokens,))
+    smoothed, unsmoothed = chunked_cross_entropy(states, weight, labels, smoothing)
+    expected = plain(states, weight, labels, smoothing)
+    torch.testing.assert_close(smoothed, expected)
+    torch.testing.assert_close(unsmoothed, plain(states, weight, labels, 0.0).detach())
+    fast = torch.autograd.grad(3 * smoothed, (states, weight))
+    slow = torch.autograd.grad(3 * expected, (states, weight))
+    torch.testing.assert_close(fast, slow)
+
+
+def test_gradient_is_that_of_finite_differences():
+    torch.manual_seed(0)
+    states = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([0, 4, 2])
+    assert torch.autograd.gradcheck(
+        lambda s, w: chunked_cross_entropy(s, w, labels, 0.1)[0], (states, weight)
+    )
+
+
+def test_autocast_computes_in_bfloat16_and_sums_in_float32():
+    torch.manual_seed(0)
+    states = torch.randn(300, 64, requires_grad=True)
+    weight = torch.randn(50, 64, requires_grad=True)
+    labels = torch.randint(50, (300,))
+    with torch.autocast("cpu", torch.bfloat16):
+        smoothed, _ = chunked_cross_entropy(states, weight, labels, 0.1)
+    assert smoothed.dtype == torch.float32
+    smoothed.backward()
+    assert states.grad.dtype == weight.grad.dtype == torch.float32
+    # bfloat16 keeps 8 bits: each logit, of a size of about 8, is off by up to 2⁻⁵,
+    # and the mean loss by no more than twice that.
+    expected = plain(states, weight, labels, 0.1)
+    assert abs(smoothed - expected) / 300 < 2 * 2**-5

@@ -1,0 +1,257 @@
+"""Whole trainings: they learn, stop, go on, and say what is wrong."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aiayn.checkpoint import load_tensors, read_json
+from aiayn.data import Batch
+from aiayn.errors import InputError
+from aiayn.inference import exact_match_rate, load_translator, translate
+from aiayn.model import Transformer, TransformerConfig
+from aiayn.model.recurrent import RecurrentConfig
+from aiayn.run import RunFolder
+from aiayn.training import Trainer, TrainingConfig, resume_training, train
+
+
+def losses(run):
+    """What a run's log says of its losses, without times."""
+    return [
+        {key: record[key] for key in ("step", "event", "loss") if key in record}
+        for record in RunFolder(run).read_log()
+    ]
+
+
+def command(config, *words):
+    """A command line that trains as the configuration says."""
+    model = config.model
+    flags = {
+        "corpus": config.corpus,
+        "output": config.output,
+        "tokens-per-batch": config.tokens_per_batch,
+        "steps": config.steps,
+        "warmup-steps": config.warmup_steps,
+        "log-every": config.log_every,
+        "validate-every": config.validate_every,
+        "validation-sentences": config.validation_sentences,
+        "keep": config.keep,
+        "device": "cpu",
+        "threads": 1,
+        "model.vocab-size": model.vocab_size,
+        "model.d-model": model.d_model,
+        "model.d-ff": model.d_ff,
+        "model.num-heads": model.num_heads,
+        "model.num-encoder-layers": model.num_encoder_layers,
+        "model.num-decoder-layers": model.num_decoder_layers,
+        "model.dropout": model.dropout,
+    }
+    pairs = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
+    return [sys.executable, *words, "-m", "aiayn", "train", "grammar", *pairs]
+
+
+def test_learns_to_count_and_leaves_a_folder_that_translates(config):
+    config = replace(
+        config,
+        model=replace(config.model, d_model=32, d_ff=64, dropout=0.0),
+        steps=300,
+        warmup_steps=60,
+        learning_rate_scale=0.3,  # so narrow a model's rate is high otherwise
+        validate_every=150,
+        validation_sentences=5,
+    )
+    result = train(config)
+    model, tokenizer = load_translator(config.output)
+    lines = ["two three", "seven one five six"]
+    expected = ["zwei drei", "sieben eins fünf sechs"]
+    translations = translate(lines, model, tokenizer, beam_size=2)
+    assert exact_match_rate(translations, expected) == 1.0
+    assert translations == translate(lines, result.model, tokenizer, beam_size=2)
+    events = [record["event"] for record in result.log]
+    assert events[0] == "begin"
+    assert events[-1] == "average"
+    assert {"train", "validation"} <= set(events)
+    assert 0 <= result.log[-1]["bleu"] <= 100
+    assert result.log[-1]["perplexity"] == pytest.approx(
+        math.exp(result.log[-1]["loss"])
+    )
+
+
+def test_keeps_the_best_and_the_last(config):
+    result = train(config)
+    names = {file.name for file in result.run.path.iterdir()}
+    assert names == {
+        "config.json",
+        "tokenizer.model",
+        "log.jsonl",
+        "step-000016.safetensors",
+        "step-000024.safetensors",
+        "best.safetensors",
+        "average.safetensors",
+        "state.safetensors",
+    }
+    validations = [r for r in result.log if r["event"] == "validation"]
+    best = min(validations, key=lambda record: record["loss"])
+    assert load_tensors(result.run.best)[1]["step"] == best["step"]
+    assert TrainingConfig.from_dict(read_json(result.run.config)) == config
+
+
+def test_same_seed_same_weights_other_seed_others(config, tmp_path):
+    first = train(config).model.state_dict()
+    again = train(replace(config, output=tmp_path / "again")).model.state_dict()
+    other = train(replace(config, output=tmp_path / "other", seed=2))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(
+        first["encoder.layers.0.feed_forward.inner.weight"],
+        other.model.state_dict()["encoder.layers.0.feed_forward.inner.weight"],
+    )
+
+
+def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch):
+    whole = train(replace(config, output=tmp_path / "whole"))
+    step = Trainer.step
+
+    def fail(self, number, batches):
+        if number == 19:
+            raise OSError(5, "Input/output error")
+        return step(self, number, batches)
+
+    monkeypatch.setattr(Trainer, "step", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        train(config)
+    monkeypatch.undo()
+    resumed = resume_training(config.output)
+    assert losses(config.output) == losses(tmp_path / "whole")
+    expected = whole.model.state_dict()
+    for name, tensor in resumed.model.state_dict().items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
+    train(replace(config, output=tmp_path / "whole", steps=400))
+    config = replace(config, steps=400)
+    process = subprocess.Popen(command(config), stdout=subprocess.DEVNULL)
+    state = RunFolder(config.output).state
+    deadline = time.monotonic() + 120
+    while not state.exists():
+        assert process.poll() is None, "training ended before it could be killed"
+        assert time.monotonic() < deadline, "training did not save its state in time"
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert load_tensors(state)[1]["progress"]["step"] < 400
+    resume_training(config.output)
+    assert losses(config.output) == losses(tmp_path / "whole")
+
+
+def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
+    train(replace(config, output=tmp_path / "whole", steps=400))
+    config = replace(config, steps=400)
+    process = subprocess.Popen(command(config), stderr=subprocess.PIPE, text=True)
+    log = RunFolder(config.output)
+    while not any(r["event"] == "train" for r in log.read_log()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert f"continue with 'aiayn resume {config.output}'" in said
+    resume_training(config.output)
+    assert losses(config.output) == losses(tmp_path / "whole")
+
+
+def test_two_processes_give_the_losses_of_one(config, tmp_path):
+    config = replace(config, model=replace(config.model, dropout=0.0))
+    train(replace(config, output=tmp_path / "one"))
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    words = command(config, *launcher)
+    finished = subprocess.run(
+        words, capture_output=True, text=True, timeout=120, env=_any_port()
+    )
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    one, two = losses(tmp_path / "one"), losses(config.output)
+    assert [record["step"] for record in one] == [record["step"] for record in two]
+    # Sums of about a hundred float32 terms, in another order, over 24 steps.
+    expected = [record["loss"] for record in one[1:]]
+    assert [record["loss"] for record in two[1:]] == pytest.approx(expected, rel=1e-5)
+
+
+def _any_port():
+    return os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+
+
+def test_accumulated_batches_are_one_large_batch():
+    torch.manual_seed(0)
+    config = TrainingConfig.grammar(
+        model=TransformerConfig.tiny(vocab_size=20, dropout=0.0), warmup_steps=1
+    )
+    rows = Batch(torch.randint(3, 20, (6, 5)), torch.randint(3, 20, (6, 4)))
+    rows.target[0, 2:] = 0
+    halves = [Batch(rows.source[part], rows.target[part]) for part in _THIRDS]
+
+    def moved(batches):
+        torch.manual_seed(1)
+        trainer = Trainer(config, Transformer(config.model).double(), bos_id=1)
+        totals = trainer.step(1, batches)
+        return totals, trainer.model.state_dict()
+
+    torch.testing.assert_close(moved([rows]), moved(halves))
+
+
+_THIRDS = (slice(0, 1), slice(1, 3), slice(3, 6))
+
+
+def test_the_recurrent_model_is_trained_by_the_same_loop(config):
+    model = RecurrentConfig(vocab_size=60, d_model=16)
+    result = train(replace(config, model=model))
+    assert load_translator(config.output)[0].config == model
+    assert math.isfinite(result.log[-1]["loss"])
+
+
+def test_a_run_is_not_begun_over_another(config):
+    train(config)
+    with pytest.raises(InputError, match="holds a run already: continue it with"):
+        train(config)
+
+
+def test_there_must_be_something_to_resume(tmp_path):
+    with pytest.raises(InputError, match=r"There is no file .*config\.json"):
+        resume_training(tmp_path)
+
+
+def test_a_diverged_loss_stops_and_keeps_the_last_good_state(config, monkeypatch):
+    step = Trainer.step
+
+    def explode(self, number, batches):
+        totals = step(self, number, batches)
+        return totals * math.nan if number == 18 else totals
+
+    monkeypatch.setattr(Trainer, "step", explode)
+    with pytest.raises(InputError, match=r"loss is nan at step 20.*diverged"):
+        train(config)
+    assert load_tensors(RunFolder(config.output).state)[1]["progress"]["step"] == 16
+
+
+def test_a_log_cut_off_in_mid_line_can_be_read(config):
+    train(config)
+    run = RunFolder(config.output)
+    records = run.read_log()
+    with run.log.open("a") as log:
+        log.write(json.dumps({"step": 25})[:-3])
+    assert run.read_log() == records
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_trains_on_a_gpu(config, precision):
+    result = train(replace(config, device="cuda", precision=precision))
+    assert math.isfinite(result.log[-1]["loss"])
+    assert next(result.model.parameters()).is_cuda
