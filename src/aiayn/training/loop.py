@@ -155,7 +155,7 @@ class Session:
         tensors, info = self.run.load_state()
         self.trainer.load_state(tensors, info["adam_steps"], self.run.state)
         self.progress = Progress(**info["progress"])
-        self.totals += torch.tensor(self.progress.totals).to(self.totals)
+        self.totals += self.totals.new_tensor(self.progress.totals)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds
         if self.group.first:
