@@ -1,14 +1,17 @@
 """Checks of chapter 3, attention (§3.2)."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from aiayn.book.checks.framework import FunctionCheck, Mistake
+from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
 def _soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """One query, word by word; no scale yet: that is chapter 4."""
-    exponentials = [torch.exp((query * key).sum()) for key in keys]
+    """One query, word by word."""
+    root = math.sqrt(len(query))
+    exponentials = [torch.exp((query * key).sum() / root) for key in keys]
     context = torch.zeros(values.shape[1])  # (d_v,)
     for exponential, value in zip(exponentials, values, strict=True):
         context = context + exponential / sum(exponentials) * value
@@ -28,24 +31,141 @@ def _lookup_cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     ]
 
 
+_RAW_SCORES = (
+    "the values are added up with the raw scores. What turns scores into weights that "
+    "are positive and sum to one?"
+)
+
 soft_lookup = FunctionCheck(
     exercise="3.1",
     reference=_soft_lookup,
     cases=_lookup_cases,
     mistakes=(
+        Mistake(lambda q, keys, values: (keys @ q) @ values, _RAW_SCORES),
         Mistake(
-            lambda query, keys, values: (keys @ query) @ values,
-            "the values are added up with the raw scores. What turns scores into "
-            "weights that are positive and sum to one?",
+            lambda q, keys, values: (keys @ q / math.sqrt(len(q))) @ values,
+            _RAW_SCORES,
         ),
         Mistake(
-            lambda query, keys, values: values[(keys @ query).argmax()],
+            lambda q, keys, values: (keys @ q).softmax(dim=0) @ values,
+            "the weights are a softmax of the bare dot products. What are these "
+            "divided by in equation (1)?",
+        ),
+        Mistake(
+            lambda q, keys, values: (
+                (keys @ q / math.sqrt(len(keys))).softmax(dim=0) @ values
+            ),
+            "the scores are divided by the root of the number of keys. dₖ is how many "
+            "numbers a key has, not how many keys there are.",
+        ),
+        Mistake(
+            lambda q, keys, values: values[(keys @ q).argmax()],
             "only the best match is looked up. A soft look-up lets every value take "
             "part, each by its weight.",
         ),
         Mistake(
-            lambda query, keys, values: values.mean(dim=0),
+            lambda q, keys, values: values.mean(dim=0),
             "all values count alike. Do your weights depend on the query?",
+        ),
+    ),
+)
+
+
+def _next_word(length: int) -> Tensor:
+    """W_Q that turns 'I stand at place i' into 'I look for place i + 1'."""
+    projection = torch.zeros(length, length)
+    for place in range(length - 1):
+        projection[place, place + 1] = 1.0
+    return projection
+
+
+next_word = FunctionCheck(
+    exercise="3.2",
+    reference=_next_word,
+    cases=lambda: [(2,), (3,), (6,)],
+    mistakes=(
+        Mistake(
+            lambda length: torch.ones(length - 1).diag(-1),
+            "with this matrix each word looks at the one before it. Row i of W_Q is "
+            "the query of the word at place i: where must its 1 stand?",
+        ),
+        Mistake(
+            lambda length: torch.eye(length).roll(1, dims=1),
+            "nearly: but your last word looks at the first one. It has no next word, "
+            "so what should its row hold?",
+        ),
+        Mistake(
+            torch.eye,
+            "with this matrix each word looks at itself. Shift the ones.",
+        ),
+    ),
+)
+
+shift = ValueCheck(
+    exercise="3.3",
+    reference=lambda: ("changes", "same", "moves by c"),
+    mistakes=(
+        Mistake(
+            ("same", "changes", "moves by c"),
+            "queries and keys are the wrong way round. In a row of scores the query is "
+            "the same throughout: which of q·c and c·kⱼ is the same for all keys?",
+        ),
+        Mistake(
+            ("same", "same", "moves by c"),
+            "look at the queries again: every score of a row gets c·kⱼ added. Is that "
+            "the same number for all keys?",
+        ),
+        Mistake(
+            ("changes", "changes", "moves by c"),
+            "look at the keys again: every score of a row gets q·c added. What does a "
+            "softmax make of a number that is added to all its scores?",
+        ),
+        Mistake(
+            ("changes", "same", "changes"),
+            "look at the values again: write out the sum of pⱼ(vⱼ + c) and use what "
+            "you know of the weights.",
+        ),
+        Mistake(
+            ("changes", "same", "same"),
+            "look at the values again: the weights stay, but is a mean of shifted "
+            "points where it was?",
+        ),
+    ),
+)
+
+three_cats = ValueCheck(
+    exercise="3.4",
+    reference=lambda: 4.0,
+    mistakes=(
+        Mistake(
+            12.0,
+            "that is the sum of the three. The weights sum to one: how much weight "
+            "does each of three equal keys get?",
+        ),
+        Mistake(
+            4 / 3,
+            "that is what one of the three contributes. Add up all three.",
+        ),
+    ),
+)
+
+tie = ValueCheck(
+    exercise="3.5",
+    reference=lambda: 75,
+    mistakes=(
+        Mistake(
+            255,
+            "there they count alike as well, but both have little weight. The other "
+            "direction is meant, where they share the first place.",
+        ),
+        Mistake(
+            150,
+            "that is the sum of the two directions. Which direction is as far from "
+            "one key as from the other?",
+        ),
+        Mistake(
+            60,
+            "that is where the slider stands at first, and there cat weighs more.",
         ),
     ),
 )
