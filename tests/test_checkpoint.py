@@ -54,7 +54,7 @@ def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("aiayn.checkpoint.save_file", full)
-    with pytest.raises(OSError, match="could not be written.*No space left"):
+    with pytest.raises(OSError, match=r"could not be written.*No space left"):
         save_tensors(tmp_path / "model", {"a": torch.ones(1)})
     assert list(tmp_path.iterdir()) == []
 
@@ -91,9 +91,9 @@ def test_a_damaged_description_is_refused(tmp_path, info):
 
 
 def test_missing_files_are_named(tmp_path):
-    with pytest.raises(InputError, match="There is no checkpoint .*nothing"):
+    with pytest.raises(InputError, match=r"There is no checkpoint .*nothing"):
         load_tensors(tmp_path / "nothing")
-    with pytest.raises(InputError, match="There is no file .*nothing"):
+    with pytest.raises(InputError, match=r"There is no file .*nothing"):
         read_json(tmp_path / "nothing")
 
 

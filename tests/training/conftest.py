@@ -25,7 +25,9 @@ def corpus_folder(tmp_path):
     folder.mkdir()
     draw = random.Random(0)
     for split, count in (("train", 200), ("validation", 20), ("test", 20)):
-        lines = [draw.choices(list(NUMBERS), k=draw.randint(1, 6)) for _ in range(count)]
+        lines = [
+            draw.choices(list(NUMBERS), k=draw.randint(1, 3)) for _ in range(count)
+        ]
         english = "".join(" ".join(line) + "\n" for line in lines)
         german = "".join(" ".join(NUMBERS[w] for w in line) + "\n" for line in lines)
         (folder / f"{split}.en").write_text(english, encoding="utf-8")

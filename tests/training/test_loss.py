@@ -1,4 +1,4 @@
-"""Label smoothing, against its definition written as a loop and against closed forms."""
+"""Label smoothing, against its definition as a loop and against closed forms."""
 
 import math
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from aiayn.checkpoint import load_tensors, read_json
-from aiayn.data import Batch
+from aiayn.data import Batch, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import exact_match_rate, load_translator, translate
 from aiayn.model import Transformer, TransformerConfig
@@ -53,7 +53,9 @@ def command(config, *words):
         "model.num-decoder-layers": model.num_decoder_layers,
         "model.dropout": model.dropout,
     }
-    pairs = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
+    pairs = [
+        part for name, value in flags.items() for part in (f"--{name}", str(value))
+    ]
     return [sys.executable, *words, "-m", "aiayn", "train", "grammar", *pairs]
 
 
@@ -64,16 +66,16 @@ def test_learns_to_count_and_leaves_a_folder_that_translates(config):
         steps=300,
         warmup_steps=60,
         learning_rate_scale=0.3,  # so narrow a model's rate is high otherwise
-        validate_every=150,
+        validate_every=20,
         validation_sentences=5,
     )
     result = train(config)
     model, tokenizer = load_translator(config.output)
-    lines = ["two three", "seven one five six"]
-    expected = ["zwei drei", "sieben eins fünf sechs"]
-    translations = translate(lines, model, tokenizer, beam_size=2)
-    assert exact_match_rate(translations, expected) == 1.0
-    assert translations == translate(lines, result.model, tokenizer, beam_size=2)
+    text = load_corpus(config.corpus).validation
+    translations = translate(text.source, model, tokenizer, beam_size=1)
+    assert translations == translate(text.source, result.model, tokenizer, beam_size=1)
+    # Whoever knows the length and guesses the words is right in 1 of 7 lines at most.
+    assert exact_match_rate(translations, text.target) > 0.5
     events = [record["event"] for record in result.log]
     assert events[0] == "begin"
     assert events[-1] == "average"
@@ -168,24 +170,37 @@ def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
-def test_two_processes_give_the_losses_of_one(config, tmp_path):
-    config = replace(config, model=replace(config.model, dropout=0.0))
+def test_two_processes_give_the_gradients_and_losses_of_one(config, tmp_path):
+    config = replace(
+        config,
+        model=replace(config.model, dropout=0.0),
+        steps=6,
+        log_every=1,
+        validate_every=1,
+    )
     train(replace(config, output=tmp_path / "one"))
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    words = command(config, *launcher)
     finished = subprocess.run(
-        words, capture_output=True, text=True, timeout=120, env=_any_port()
+        command(config, *launcher),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
     )
     assert finished.returncode == 0, finished.stderr[-2000:]
     one, two = losses(tmp_path / "one"), losses(config.output)
-    assert [record["step"] for record in one] == [record["step"] for record in two]
-    # Sums of about a hundred float32 terms, in another order, over 24 steps.
+    # Sums of about a hundred float32 terms, taken in another order.
     expected = [record["loss"] for record in one[1:]]
     assert [record["loss"] for record in two[1:]] == pytest.approx(expected, rel=1e-5)
-
-
-def _any_port():
-    return os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    one, _ = load_tensors(RunFolder(tmp_path / "one").state)
+    two, _ = load_tensors(RunFolder(config.output).state)
+    # Adam's steps do not depend on the gradient's scale, but its mean does.
+    largest = max(t.abs().max() for name, t in one.items() if name.startswith("mean."))
+    for name in one:
+        if name.startswith("mean."):
+            torch.testing.assert_close(
+                two[name], one[name], rtol=1e-3, atol=1e-5 * float(largest)
+            )
 
 
 def test_accumulated_batches_are_one_large_batch():
