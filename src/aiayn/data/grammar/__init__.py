@@ -1,22 +1,24 @@
 """The embedded corpus: a synchronous grammar of everyday English and German.
 
-It stands in for the WMT 2014 data of §5.1, which no chapter can train on in two minutes.
-One derivation yields a sentence pair, its gold word alignment and both constituency
-trees. It is seeded and unlimited, and nothing is downloaded.
+It stands in for the WMT 2014 data of §5.1, which no chapter can train on in two
+minutes. One derivation yields a sentence pair, its gold word alignment and both
+constituency trees. It is seeded and unlimited, and nothing is downloaded.
 
 Choices that make each English sentence have one translation here:
 
-- The simple past is the Präteritum (*ate*: aß), the present perfect the Perfekt (*has
-  eaten*: hat gegessen). *They read* and *they put* are always the present.
-- *you* is left out: German would need to know who is spoken to.
+- The simple past is the Perfekt, as one says it (*ate*: hat gegessen); only *was* is
+  *war*. *They read* and *they put* are always the present.
+- *you* is left out: German would need to know who is spoken to; *I* is no subject,
+  which saves a form of every verb.
 - Persons whose English noun has no gender are men (*teacher*: Lehrer), as *he* shows.
 - *when* is *wenn* in the present and *als* in the past.
 - *eat* is *essen* for persons and *fressen* for animals; *put* is *stellen* for what
   stands upright and *legen* for what lies flat.
 
 Modules: `nouns`, `verbs` and `words` hold the lexicon; `german` and `english` inflect;
-`phrases` and `clauses` write one specification in both languages; `draw` and `sentences`
-draw specifications; `splits` says what is held out; `sample` has the result.
+`phrases` and `clauses` hold one specification, written with `english_order` and
+`german_order`; `draw`, `sentences` and `anaphora` draw specifications; `splits` says
+what is held out; `sample` has the result.
 """
 
 from collections.abc import Iterator, Mapping

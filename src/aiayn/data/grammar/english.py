@@ -6,10 +6,9 @@ SUBJECTS = {"I": "I", "we": "we", "m": "he", "f": "she", "n": "it", "p": "they"}
 OBJECTS = {"I": "me", "we": "us", "m": "him", "f": "her", "n": "it", "p": "them"}
 POSSESSIVES = {"I": "my", "we": "our", "m": "his", "f": "her", "n": "its", "p": "their"}
 
-# Present with I, with he, with they; past with a singular, with a plural.
-BE = ("am", "is", "are", "was", "were")
-HAVE = ("have", "has", "have", "had", "had")
-DO = ("do", "does", "do", "did", "did")
+# Present with he, with they; past with a singular, with a plural.
+BE = ("is", "are", "was", "were")
+DO = ("does", "do", "did", "did")
 
 
 def third_person(base: str) -> str:
@@ -21,22 +20,16 @@ def third_person(base: str) -> str:
     return base + "s"
 
 
-def finite_form(verb: Verb, past: bool, person: int, plural: bool) -> str:
+def finite_form(verb: Verb, past: bool, plural: bool) -> str:
     """The finite form of a full verb, without its particle."""
     if past:
         return verb.past
-    return third_person(verb.base) if person == 3 and not plural else verb.base
+    return verb.base if plural else third_person(verb.base)
 
 
-def auxiliary_form(
-    forms: tuple[str, str, str, str, str], past: bool, person: int, plural: bool
-) -> str:
-    """The finite form of *be*, *have* or *do*."""
-    if plural:
-        return forms[4] if past else forms[2]
-    if past:
-        return forms[3]
-    return forms[0] if person == 1 else forms[1]
+def auxiliary_form(forms: tuple[str, str, str, str], past: bool, plural: bool) -> str:
+    """The finite form of *be* or *do*."""
+    return forms[2 * past + plural]
 
 
 def article(next_word: str) -> str:

@@ -1,6 +1,6 @@
-"""German inflection: tables of endings and the stored principal parts, no sentence lists.
+"""German inflection: tables of endings over the stored principal parts.
 
-Genders are m, f, n and p (plural, which has no gender); cases are nom, acc, dat and gen.
+Genders are m, f, n and p (plural, which has none); cases are nom, acc, dat and gen.
 """
 
 from aiayn.data.grammar.nouns import Noun
@@ -28,16 +28,22 @@ DEFINITE = _table(
 RELATIVE = DEFINITE | {("dat", "p"): "denen"}
 
 # dies-, jed-, viel-, einig-
-DER_WORD = _table("nom er e es e", "acc en e es e", "dat em er em en", "gen es er es er")
+DER_WORD = _table(
+    "nom er e es e", "acc en e es e", "dat em er em en", "gen es er es er"
+)
 # ein-, kein-, mein-, …
 EIN_WORD = _table("nom - e - e", "acc en e - e", "dat em er em en", "gen es er es er")
 
 ADJECTIVE_ENDINGS = {
-    "weak": _table("nom e e e en", "acc en e e en", "dat en en en en", "gen en en en en"),
+    "weak": _table(
+        "nom e e e en", "acc en e e en", "dat en en en en", "gen en en en en"
+    ),
     "mixed": _table(
         "nom er e es en", "acc en e es en", "dat en en en en", "gen en en en en"
     ),
-    "strong": _table("nom er e es e", "acc en e es e", "dat em er em en", "gen en er en er"),
+    "strong": _table(
+        "nom er e es e", "acc en e es e", "dat em er em en", "gen en er en er"
+    ),
 }
 
 CONTRACTIONS = {
@@ -70,17 +76,25 @@ PERSONAL = {
     ("p", "acc"): "sie",
     ("p", "dat"): "ihnen",
 }
-POSSESSIVE = {"I": "mein", "we": "unser", "m": "sein", "n": "sein", "f": "ihr", "p": "ihr"}
+POSSESSIVE = {
+    "I": "mein",
+    "we": "unser",
+    "m": "sein",
+    "n": "sein",
+    "f": "ihr",
+    "p": "ihr",
+}
 
-# Auxiliaries: first and third person singular, plural; then those of the past.
+# Auxiliaries: the forms with er and with wir.
 AUXILIARIES = {
-    "haben": ("habe", "hat", "haben", "hatte"),
-    "sein": ("bin", "ist", "sind", "war"),
-    "werden": ("werde", "wird", "werden", "wurde"),
-    "können": ("kann", "kann", "können", "konnte"),
-    "müssen": ("muss", "muss", "müssen", "musste"),
-    "wollen": ("will", "will", "wollen", "wollte"),
-    "sollen": ("sollte", "sollte", "sollten", "sollte"),
+    "haben": ("hat", "haben"),
+    "sein": ("ist", "sind"),
+    "war": ("war", "waren"),  # the only Präteritum
+    "werden": ("wird", "werden"),
+    "können": ("kann", "können"),
+    "müssen": ("muss", "müssen"),
+    "wollen": ("will", "wollen"),
+    "sollen": ("sollte", "sollten"),  # the subjunctive, as English has it
 }
 
 
@@ -127,27 +141,11 @@ def adjective_form(stem: str, determiner: str, case: str, gender: str) -> str:
     return stem + ADJECTIVE_ENDINGS[declension_of(determiner)][case, gender]
 
 
-def finite_form(verb: Verb, past: bool, person: int, plural: bool) -> str:
-    """The finite form without the separable prefix; person is 1 or 3."""
-    if past:
-        return with_plural_ending(verb.german_past) if plural else verb.german_past
-    if plural:
-        return verb.infinitive
-    if person == 3 or not verb.third.endswith("t"):  # er weiß, ich weiß
-        return verb.third
-    return verb.infinitive.removesuffix("n").removesuffix("e") + "e"
+def finite_form(verb: Verb, plural: bool) -> str:
+    """The present of er or wir, without the separable prefix."""
+    return verb.infinitive if plural else verb.third
 
 
-def with_plural_ending(past: str) -> str:
-    """The plural of a past form: machte, machten; rief, riefen."""
-    return past + ("n" if past.endswith("e") else "en")
-
-
-def auxiliary_form(name: str, past: bool, person: int, plural: bool) -> str:
-    """A finite form of an auxiliary or modal verb."""
-    first, third, plurals, preterite = AUXILIARIES[name]
-    if past:
-        return with_plural_ending(preterite) if plural else preterite
-    if plural:
-        return plurals
-    return first if person == 1 else third
+def auxiliary_form(name: str, plural: bool) -> str:
+    """A finite form of an auxiliary or modal verb, with er or wir."""
+    return AUXILIARIES[name][plural]

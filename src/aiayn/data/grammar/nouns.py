@@ -1,161 +1,151 @@
-"""The grammar's nouns (§5.1's stand-in corpus): one entry a line, as a dictionary has it.
+"""The nouns of the grammar (a corpus in place of §5.1's), as a dictionary has them.
 
 English singular (and plural, unless regular; "-" for none) ; German article, singular,
 plural ("-" for none), genitive singular ; classes of meaning ; places.
 
 The article gives the gender. A masculine whose genitive ends in -n has that form in the
-accusative and dative too (der Junge, den Jungen). Female persons carry the class `she`.
+accusative and dative too (der Junge, den Jungen). Female persons have the class `she`.
 A place "in" means: where? *in the park*, *im Park*; "at/auf": *at the market*, *auf dem
-Markt*. A noun without places is no place.
+Markt*. A noun without places is no place. `own`: goes with *my*; `kin`: with nothing
+but *the* and *my*; `single`: not used in the plural.
 """
 
+import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 TABLE = """
-man men         ; der Mann, Männer, Mannes               ; person
-woman women     ; die Frau, Frauen, Frau                 ; person she
-boy             ; der Junge, Jungen, Jungen              ; person young
-girl            ; das Mädchen, Mädchen, Mädchens         ; person young she
-child children  ; das Kind, Kinder, Kindes               ; person young
-teacher         ; der Lehrer, Lehrer, Lehrers            ; person
-doctor          ; der Arzt, Ärzte, Arztes                ; person
-student         ; der Student, Studenten, Studenten      ; person
-neighbour       ; der Nachbar, Nachbarn, Nachbarn        ; person
-farmer          ; der Bauer, Bauern, Bauern              ; person
-cook            ; der Koch, Köche, Kochs                 ; person
-baker           ; der Bäcker, Bäcker, Bäckers            ; person
-king            ; der König, Könige, Königs              ; person
-queen           ; die Königin, Königinnen, Königin       ; person she
-mother          ; die Mutter, Mütter, Mutter             ; person she
-father          ; der Vater, Väter, Vaters               ; person
-sister          ; die Schwester, Schwestern, Schwester   ; person she
-brother         ; der Bruder, Brüder, Bruders            ; person
-grandmother     ; die Großmutter, Großmütter, Großmutter ; person she
-uncle           ; der Onkel, Onkel, Onkels               ; person
-aunt            ; die Tante, Tanten, Tante               ; person she
-friend          ; der Freund, Freunde, Freundes          ; person
-guest           ; der Gast, Gäste, Gastes                ; person
-singer          ; der Sänger, Sänger, Sängers            ; person
-gardener        ; der Gärtner, Gärtner, Gärtners         ; person
-dog             ; der Hund, Hunde, Hundes                ; animal
-cat             ; die Katze, Katzen, Katze               ; animal
-horse           ; das Pferd, Pferde, Pferdes             ; animal
-cow             ; die Kuh, Kühe, Kuh                     ; animal
-bird            ; der Vogel, Vögel, Vogels               ; animal
-mouse mice      ; die Maus, Mäuse, Maus                  ; animal
-duck            ; die Ente, Enten, Ente                  ; animal
-pig             ; das Schwein, Schweine, Schweins        ; animal
-goat            ; die Ziege, Ziegen, Ziege               ; animal
-rabbit          ; das Kaninchen, Kaninchen, Kaninchens   ; animal
-monkey          ; der Affe, Affen, Affen                 ; animal
-bear            ; der Bär, Bären, Bären                  ; animal
-fox             ; der Fuchs, Füchse, Fuchses             ; animal
-bread -         ; das Brot, -, Brotes                    ; food feed mass
-cheese -        ; der Käse, -, Käses                     ; food feed mass
-meat -          ; das Fleisch, -, Fleisches              ; food feed mass
-soup            ; die Suppe, Suppen, Suppe               ; food dish
-cake            ; der Kuchen, Kuchen, Kuchens            ; food dish
-salad           ; der Salat, Salate, Salats              ; food dish
-egg             ; das Ei, Eier, Eies                     ; food feed
-apple           ; der Apfel, Äpfel, Apfels               ; food feed fruit
-pear            ; die Birne, Birnen, Birne               ; food feed fruit
-banana          ; die Banane, Bananen, Banane            ; food feed fruit
-carrot          ; die Karotte, Karotten, Karotte         ; food feed fruit
-potato potatoes ; die Kartoffel, Kartoffeln, Kartoffel   ; food feed dish
-sausage         ; die Wurst, Würste, Wurst               ; food feed dish
-water -         ; das Wasser, -, Wassers                 ; drink mass
-milk -          ; die Milch, -, Milch                    ; drink mass
-tea -           ; der Tee, -, Tees                       ; drink mass
-coffee -        ; der Kaffee, -, Kaffees                 ; drink mass
-juice -         ; der Saft, -, Saftes                    ; drink mass
-wine -          ; der Wein, -, Weines                    ; drink mass
-beer -          ; das Bier, -, Bieres                    ; drink mass
-book            ; das Buch, Bücher, Buches               ; text thing flat
-letter          ; der Brief, Briefe, Briefes             ; text thing flat
-newspaper       ; die Zeitung, Zeitungen, Zeitung        ; text thing flat
-story stories   ; die Geschichte, Geschichten, Geschichte ; text tale
-poem            ; das Gedicht, Gedichte, Gedichts        ; text tale
-postcard        ; die Postkarte, Postkarten, Postkarte   ; text thing flat
-coat            ; der Mantel, Mäntel, Mantels            ; clothes thing flat
-shirt           ; das Hemd, Hemden, Hemdes               ; clothes thing flat
-jacket          ; die Jacke, Jacken, Jacke               ; clothes thing flat
-hat             ; der Hut, Hüte, Hutes                   ; clothes thing flat
-dress           ; das Kleid, Kleider, Kleides            ; clothes thing flat
-skirt           ; der Rock, Röcke, Rocks                 ; clothes thing flat
-shoe            ; der Schuh, Schuhe, Schuhs              ; clothes thing
-cup             ; die Tasse, Tassen, Tasse               ; vessel thing upright
-glass           ; das Glas, Gläser, Glases               ; vessel thing upright
-bottle          ; die Flasche, Flaschen, Flasche         ; vessel thing upright
-plate           ; der Teller, Teller, Tellers            ; vessel thing upright
-vase            ; die Vase, Vasen, Vase                  ; vessel thing upright
-basket          ; der Korb, Körbe, Korbes                ; thing upright
-suitcase        ; der Koffer, Koffer, Koffers            ; thing upright
-lamp            ; die Lampe, Lampen, Lampe               ; thing upright device
-key             ; der Schlüssel, Schlüssel, Schlüssels   ; thing flat
-knife knives    ; das Messer, Messer, Messers            ; thing flat
-spoon           ; der Löffel, Löffel, Löffels            ; thing flat
-fork            ; die Gabel, Gabeln, Gabel               ; thing flat
-ring            ; der Ring, Ringe, Rings                 ; thing flat
-ball            ; der Ball, Bälle, Balls                 ; thing
-picture         ; das Bild, Bilder, Bildes               ; thing art
-present         ; das Geschenk, Geschenke, Geschenks     ; thing flat
-umbrella        ; der Regenschirm, Regenschirme, Regenschirms ; thing flat
-blanket         ; die Decke, Decken, Decke               ; thing flat
-pillow          ; das Kissen, Kissen, Kissens            ; thing flat
-bag             ; die Tasche, Taschen, Tasche            ; thing upright
-flower          ; die Blume, Blumen, Blume               ; thing art
-camera          ; die Kamera, Kameras, Kamera            ; thing flat device
-radio           ; das Radio, Radios, Radios              ; thing device upright
-computer        ; der Computer, Computer, Computers      ; thing device
-television      ; der Fernseher, Fernseher, Fernsehers   ; thing device
-guitar          ; die Gitarre, Gitarren, Gitarre         ; instrument thing
-violin          ; die Geige, Geigen, Geige               ; instrument thing
-piano           ; das Klavier, Klaviere, Klaviers        ; instrument
-table           ; der Tisch, Tische, Tisches    ; furniture ; on/auf under/unter
-chair           ; der Stuhl, Stühle, Stuhls     ; furniture ; on/auf under/unter beside/neben
-bed             ; das Bett, Betten, Bettes      ; furniture ; on/auf under/unter beside/neben
-sofa            ; das Sofa, Sofas, Sofas        ; furniture ; on/auf behind/hinter beside/neben
-bench benches   ; die Bank, Bänke, Bank         ; furniture ; under/unter on/auf
-cupboard        ; der Schrank, Schränke, Schranks ; furniture ; behind/hinter beside/neben
-car             ; das Auto, Autos, Autos        ; vehicle ; behind/hinter beside/neben
-bicycle         ; das Fahrrad, Fahrräder, Fahrrads ; vehicle ; behind/hinter beside/neben
-bus buses       ; der Bus, Busse, Busses        ; vehicle line
-train           ; der Zug, Züge, Zuges          ; vehicle line
-ship            ; das Schiff, Schiffe, Schiffes ; vehicle line
-boat            ; das Boot, Boote, Bootes       ; vehicle
-tree            ; der Baum, Bäume, Baumes       ; plant ; under/unter behind/hinter
-garden          ; der Garten, Gärten, Gartens   ; area ; in/in
-park            ; der Park, Parks, Parks        ; area ; in/in
-forest          ; der Wald, Wälder, Waldes      ; area ; in/in
-city cities     ; die Stadt, Städte, Stadt      ; area town ; in/in
-village         ; das Dorf, Dörfer, Dorfes      ; area town ; in/in
-meadow          ; die Wiese, Wiesen, Wiese      ; area ; on/auf
-island          ; die Insel, Inseln, Insel      ; area town ; on/auf
-street          ; die Straße, Straßen, Straße   ; area ; on/auf
-bridge          ; die Brücke, Brücken, Brücke   ; built ; on/auf under/unter
-market          ; der Markt, Märkte, Marktes    ; area ; at/auf
-lake            ; der See, Seen, Sees           ; area ; at/an
-river           ; der Fluss, Flüsse, Flusses    ; area ; at/an
-station         ; der Bahnhof, Bahnhöfe, Bahnhofs ; built ; at/an behind/hinter
-airport         ; der Flughafen, Flughäfen, Flughafens ; built ; at/an
-house           ; das Haus, Häuser, Hauses      ; built home ; in/in behind/hinter
-hotel           ; das Hotel, Hotels, Hotels     ; built home ; in/in behind/hinter
-school          ; die Schule, Schulen, Schule   ; built ; in/in behind/hinter
-church churches ; die Kirche, Kirchen, Kirche   ; built ; in/in behind/hinter
-museum          ; das Museum, Museen, Museums   ; built ; in/in
-hospital        ; das Krankenhaus, Krankenhäuser, Krankenhauses ; built ; in/in
-restaurant      ; das Restaurant, Restaurants, Restaurants ; built ; in/in
-library libraries ; die Bibliothek, Bibliotheken, Bibliothek ; built ; in/in
-barn            ; die Scheune, Scheunen, Scheune ; built ; in/in behind/hinter
-kitchen         ; die Küche, Küchen, Küche      ; room ; in/in
-room            ; das Zimmer, Zimmer, Zimmers   ; room ; in/in
-office          ; das Büro, Büros, Büros        ; room ; in/in
-cellar          ; der Keller, Keller, Kellers   ; room ; in/in
-window          ; das Fenster, Fenster, Fensters ; part ; at/an
-door            ; die Tür, Türen, Tür           ; part ; at/an behind/hinter
-roof            ; das Dach, Dächer, Daches      ; part ; on/auf
-wall            ; die Mauer, Mauern, Mauer      ; part ; behind/hinter
+man men ; der Mann, Männer, Mannes ; person
+woman women ; die Frau, Frauen, Frau ; person she
+boy ; der Junge, Jungen, Jungen ; person young
+girl ; das Mädchen, Mädchen, Mädchens ; person young she
+child children ; das Kind, Kinder, Kindes ; person young own
+teacher ; der Lehrer, Lehrer, Lehrers ; person own
+doctor ; der Arzt, Ärzte, Arztes ; person own
+student ; der Student, Studenten, Studenten ; person
+neighbour ; der Nachbar, Nachbarn, Nachbarn ; person own
+farmer ; der Bauer, Bauern, Bauern ; person
+cook ; der Koch, Köche, Kochs ; person
+baker ; der Bäcker, Bäcker, Bäckers ; person
+king ; der König, Könige, Königs ; person single
+queen ; die Königin, Königinnen, Königin ; person she single
+mother ; die Mutter, Mütter, Mutter ; person she kin own single
+father ; der Vater, Väter, Vaters ; person kin own single
+sister ; die Schwester, Schwestern, Schwester ; person she kin own
+brother ; der Bruder, Brüder, Bruders ; person kin own
+grandmother ; die Großmutter, Großmütter, Großmutter ; person she kin own single
+uncle ; der Onkel, Onkel, Onkels ; person kin own
+aunt ; die Tante, Tanten, Tante ; person she kin own
+friend ; der Freund, Freunde, Freundes ; person own
+guest ; der Gast, Gäste, Gastes ; person own
+singer ; der Sänger, Sänger, Sängers ; person
+dog ; der Hund, Hunde, Hundes ; animal own
+cat ; die Katze, Katzen, Katze ; animal own
+horse ; das Pferd, Pferde, Pferdes ; animal own
+cow ; die Kuh, Kühe, Kuh ; animal own
+bird ; der Vogel, Vögel, Vogels ; animal
+mouse mice ; die Maus, Mäuse, Maus ; animal
+duck ; die Ente, Enten, Ente ; animal own
+pig ; das Schwein, Schweine, Schweins ; animal
+rabbit ; das Kaninchen, Kaninchen, Kaninchens ; animal own
+monkey ; der Affe, Affen, Affen ; animal
+bear ; der Bär, Bären, Bären ; animal
+fox ; der Fuchs, Füchse, Fuchses ; animal
+bread - ; das Brot, -, Brotes ; food feed mass own
+cheese - ; der Käse, -, Käses ; food feed mass own
+meat - ; das Fleisch, -, Fleisches ; food feed mass own
+soup ; die Suppe, Suppen, Suppe ; food dish own
+cake ; der Kuchen, Kuchen, Kuchens ; food dish own
+egg ; das Ei, Eier, Eies ; food feed own
+apple ; der Apfel, Äpfel, Apfels ; food feed fruit own
+pear ; die Birne, Birnen, Birne ; food feed fruit own
+banana ; die Banane, Bananen, Banane ; food feed fruit own
+carrot ; die Karotte, Karotten, Karotte ; food feed fruit own
+potato potatoes ; die Kartoffel, Kartoffeln, Kartoffel ; food feed dish own
+sausage ; die Wurst, Würste, Wurst ; food feed dish own
+water - ; das Wasser, -, Wassers ; drink mass own
+milk - ; die Milch, -, Milch ; drink mass own
+tea - ; der Tee, -, Tees ; drink mass own
+coffee - ; der Kaffee, -, Kaffees ; drink mass own
+wine - ; der Wein, -, Weines ; drink mass own
+beer - ; das Bier, -, Bieres ; drink mass own
+book ; das Buch, Bücher, Buches ; text thing flat own
+letter ; der Brief, Briefe, Briefes ; text thing flat own
+newspaper ; die Zeitung, Zeitungen, Zeitung ; text thing flat own
+story stories ; die Geschichte, Geschichten, Geschichte ; text tale own
+poem ; das Gedicht, Gedichte, Gedichts ; text tale own
+coat ; der Mantel, Mäntel, Mantels ; clothes thing flat own
+shirt ; das Hemd, Hemden, Hemdes ; clothes thing flat own
+jacket ; die Jacke, Jacken, Jacke ; clothes thing flat own
+hat ; der Hut, Hüte, Hutes ; clothes thing flat own
+dress ; das Kleid, Kleider, Kleides ; clothes thing flat own
+shoe ; der Schuh, Schuhe, Schuhs ; clothes thing own
+cup ; die Tasse, Tassen, Tasse ; vessel thing upright own
+glass ; das Glas, Gläser, Glases ; vessel thing upright own
+bottle ; die Flasche, Flaschen, Flasche ; vessel thing upright own
+plate ; der Teller, Teller, Tellers ; vessel thing upright own
+vase ; die Vase, Vasen, Vase ; vessel thing upright own
+basket ; der Korb, Körbe, Korbes ; thing upright own
+suitcase ; der Koffer, Koffer, Koffers ; thing upright own
+lamp ; die Lampe, Lampen, Lampe ; thing upright device own
+key ; der Schlüssel, Schlüssel, Schlüssels ; thing flat own
+knife knives ; das Messer, Messer, Messers ; thing flat own
+fork ; die Gabel, Gabeln, Gabel ; thing flat own
+ring ; der Ring, Ringe, Rings ; thing flat own
+ball ; der Ball, Bälle, Balls ; thing own
+picture ; das Bild, Bilder, Bildes ; thing art own
+present ; das Geschenk, Geschenke, Geschenks ; thing flat own
+umbrella ; der Regenschirm, Regenschirme, Regenschirms ; thing flat own
+pillow ; das Kissen, Kissen, Kissens ; thing flat own
+bag ; die Tasche, Taschen, Tasche ; thing upright own
+flower ; die Blume, Blumen, Blume ; thing art own
+camera ; die Kamera, Kameras, Kamera ; thing flat device own
+radio ; das Radio, Radios, Radios ; thing device upright own
+computer ; der Computer, Computer, Computers ; thing device own
+television ; der Fernseher, Fernseher, Fernsehers ; thing device own
+guitar ; die Gitarre, Gitarren, Gitarre ; instrument thing own
+violin ; die Geige, Geigen, Geige ; instrument thing own
+piano ; das Klavier, Klaviere, Klaviers ; instrument own
+table ; der Tisch, Tische, Tisches ; furniture own ; on/auf under/unter
+chair ; der Stuhl, Stühle, Stuhls ; furniture own ; on/auf under/unter beside/neben
+bed ; das Bett, Betten, Bettes ; furniture own ; on/auf under/unter beside/neben
+sofa ; das Sofa, Sofas, Sofas ; furniture own ; on/auf behind/hinter beside/neben
+bench benches ; die Bank, Bänke, Bank ; furniture own ; under/unter on/auf
+cupboard ; der Schrank, Schränke, Schranks ; furniture own ;
+    behind/hinter beside/neben
+car ; das Auto, Autos, Autos ; vehicle own ; behind/hinter beside/neben
+bicycle ; das Fahrrad, Fahrräder, Fahrrads ; vehicle own ; behind/hinter beside/neben
+bus buses ; der Bus, Busse, Busses ; vehicle line
+train ; der Zug, Züge, Zuges ; vehicle line
+ship ; das Schiff, Schiffe, Schiffes ; vehicle line
+tree ; der Baum, Bäume, Baumes ; plant ; under/unter behind/hinter
+garden ; der Garten, Gärten, Gartens ; area own ; in/in
+park ; der Park, Parks, Parks ; area ; in/in
+forest ; der Wald, Wälder, Waldes ; area ; in/in
+city cities ; die Stadt, Städte, Stadt ; area town own ; in/in
+village ; das Dorf, Dörfer, Dorfes ; area town own ; in/in
+meadow ; die Wiese, Wiesen, Wiese ; area ; on/auf
+island ; die Insel, Inseln, Insel ; area town ; on/auf
+street ; die Straße, Straßen, Straße ; area ; on/auf
+bridge ; die Brücke, Brücken, Brücke ; built ; on/auf under/unter
+market ; der Markt, Märkte, Marktes ; area ; at/auf
+lake ; der See, Seen, Sees ; area ; at/an
+river ; der Fluss, Flüsse, Flusses ; area ; at/an
+station ; der Bahnhof, Bahnhöfe, Bahnhofs ; built ; at/an behind/hinter
+house ; das Haus, Häuser, Hauses ; built home own ; in/in behind/hinter
+hotel ; das Hotel, Hotels, Hotels ; built home ; in/in behind/hinter
+school ; die Schule, Schulen, Schule ; built own ; in/in behind/hinter
+church churches ; die Kirche, Kirchen, Kirche ; built ; in/in behind/hinter
+museum ; das Museum, Museen, Museums ; built ; in/in
+hospital ; das Krankenhaus, Krankenhäuser, Krankenhauses ; built ; in/in
+restaurant ; das Restaurant, Restaurants, Restaurants ; built ; in/in
+kitchen ; die Küche, Küchen, Küche ; room own ; in/in
+room ; das Zimmer, Zimmer, Zimmers ; room own ; in/in
+office ; das Büro, Büros, Büros ; room own ; in/in
+cellar ; der Keller, Keller, Kellers ; room own ; in/in
+window ; das Fenster, Fenster, Fensters ; part own ; at/an
+door ; die Tür, Türen, Tür ; part own ; at/an behind/hinter
+roof ; das Dach, Dächer, Daches ; part own ; on/auf
 """
 
 
@@ -183,6 +173,11 @@ class Noun:
         return self.plural != "-"
 
 
+def entries(table: str) -> list[str]:
+    """The entries of a table: one a line, or more where the next lines are indented."""
+    return re.sub(r"\n\s+", " ", table.strip()).splitlines()
+
+
 def _noun(line: str) -> Noun:
     english, german, classes, *places = (part.strip() for part in line.split(";"))
     singular, _, plural = english.partition(" ")
@@ -207,11 +202,11 @@ def _regular_plural(singular: str) -> str:
     return singular + ("es" if singular.endswith(("s", "x", "ch", "sh")) else "s")
 
 
-NOUNS = tuple(_noun(line) for line in TABLE.strip().splitlines())
+NOUNS = tuple(_noun(line) for line in entries(TABLE))
 BY_NAME = {noun.singular: noun for noun in NOUNS}
 
 
-@lru_cache(maxsize=None)
+@cache
 def nouns_of(classes: str) -> tuple[Noun, ...]:
     """The nouns of any of these classes; a word of "=" and a noun names that noun."""
     wanted = classes.split()

@@ -1,11 +1,13 @@
 """Noun, prepositional and adjective phrases, each written in both languages.
 
-A phrase is drawn once and then written twice. What it writes is a *draft*: a constituent
-is a tuple (label, children), a word is a list [tag, word, links]. A link is a number that
-the sentence hands out; an English and a German word that share one are aligned.
+A phrase is drawn once and then written twice. What it writes is a *draft*: a
+constituent is a tuple (label, children), a word is a list [tag, word, links]. A link is
+a number that the sentence hands out; an English and a German word that share one are
+aligned.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from aiayn.data.grammar import english, german
 from aiayn.data.grammar.nouns import Noun
@@ -24,30 +26,31 @@ def word(tag: str, text: str, *links: int) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Determiner:
-    """English word and German stem; `plural` is None where both numbers are possible."""
+    """English word and German stem, with their tags."""
 
     english: str
     german: str
     tag: str = "DT"
     german_tag: str = "ART"
-    plural: bool | None = None
     definite: bool = True
 
 
 THE = Determiner("the", "d")
-A = Determiner("a", "ein", plural=False, definite=False)
+A = Determiner("a", "ein", definite=False)
 BARE = Determiner("", "", definite=False)
-THIS = Determiner("this", "dies", german_tag="PDAT", plural=False)
-EVERY = Determiner("every", "jed", german_tag="PIAT", plural=False)
+THIS = Determiner("this", "dies", german_tag="PDAT")
+EVERY = Determiner("every", "jed", german_tag="PIAT")
 NUMERALS = (
-    Determiner("two", "zwei", "CD", "CARD", True, False),
-    Determiner("three", "drei", "CD", "CARD", True, False),
-    Determiner("four", "vier", "CD", "CARD", True, False),
-    Determiner("many", "viel", "JJ", "PIAT", True, False),
-    Determiner("some", "einig", "DT", "PIAT", True, False),
+    Determiner("two", "zwei", "CD", "CARD", False),
+    Determiner("three", "drei", "CD", "CARD", False),
+    Determiner("four", "vier", "CD", "CARD", False),
+    Determiner("many", "viel", "JJ", "PIAT", False),
+    Determiner("some", "einig", "DT", "PIAT", False),
 )
 POSSESSIVES = {
-    owner: Determiner(english.POSSESSIVES[owner], german.POSSESSIVE[owner], "PRP$", "PPOSAT")
+    owner: Determiner(
+        english.POSSESSIVES[owner], german.POSSESSIVE[owner], "PRP$", "PPOSAT"
+    )
     for owner in english.POSSESSIVES
 }
 
@@ -56,6 +59,7 @@ POSSESSIVES = {
 class Pronoun:
     """A personal pronoun; `who` is I, we, or the gender of what it stands for.
 
+    I is no subject (that would need the first person of every verb).
     English has *it* for a noun of any gender, so the two languages' genders differ.
     """
 
@@ -67,10 +71,6 @@ class Pronoun:
     relative = None
 
     @property
-    def person(self) -> int:
-        return 1 if self.who in ("I", "we") else 3
-
-    @property
     def plural(self) -> bool:
         return self.who in ("we", "p")
 
@@ -80,6 +80,14 @@ class Pronoun:
 
     def german(self, case: str) -> Draft:
         return ("NP", [word("PPER", german.PERSONAL[self.who, case], self.link)])
+
+
+@runtime_checkable
+class Relative(Protocol):
+    """A relative clause; `clauses.RelativeClause` is it."""
+
+    def english(self) -> Draft: ...
+    def german(self) -> Draft: ...
 
 
 @dataclass(slots=True)
@@ -96,10 +104,9 @@ class NounPhrase:
     adjectives: tuple[Adjective, ...]
     link: int
     modifier: "PrepositionalPhrase | Possessor | None" = None
-    relative: object = None
-    negation: int | None = field(default=None)
+    relative: "Relative | None" = None
+    negation: int | None = None
     is_pronoun = False
-    person = 3
 
     @property
     def gender(self) -> str:
@@ -160,7 +167,9 @@ class NounPhrase:
         if stem and contracted is None:
             text = german.determiner_form(stem, case, gender)
             tag = "PIAT" if stem == "kein" else self.determiner.german_tag
-            links = (self.link,) if self.negation is None else (self.link, self.negation)
+            links = (
+                (self.link,) if self.negation is None else (self.link, self.negation)
+            )
             words.insert(0, [tag, text, links])
         if self.modifier is not None:
             return ("NP", [("NP", words), self.modifier.german()])

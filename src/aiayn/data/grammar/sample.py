@@ -1,8 +1,9 @@
 """From drafts to samples: strings, tokens, the gold alignment and both trees."""
 
 from dataclasses import dataclass
+from functools import cache
 
-from aiayn.data.grammar.clauses import SOFT_COMMA
+from aiayn.data.grammar.german_order import SOFT_COMMA
 from aiayn.data.grammar.phrases import Draft, Word
 from aiayn.trees import Tree
 
@@ -93,11 +94,15 @@ def align(source: list[Word], target: list[Word]) -> frozenset[tuple[int, int]]:
 
 def grow(draft: Draft) -> Tree:
     """The tree of a draft whose words are settled."""
-    return Tree(
-        draft[0],
-        tuple(
-            grow(child) if type(child) is tuple else Tree(child[0], (child[1],))
-            for child in draft[1]
-            if child[1]
-        ),
-    )
+    children = [
+        grow(child) if type(child) is tuple else _preterminal(child[0], child[1])
+        for child in draft[1]
+        if child[1]
+    ]
+    return Tree(draft[0], tuple(children))
+
+
+@cache
+def _preterminal(tag: str, text: str) -> Tree:
+    """One tree for every use of a tagged word: there are some thousands of them."""
+    return Tree(tag, (text,))

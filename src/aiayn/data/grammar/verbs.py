@@ -1,7 +1,7 @@
-"""The grammar's verbs: one entry a line, with the principal parts a learner memorises.
+"""The grammar's verbs, with the principal parts that a learner memorises.
 
-English base form (past, participle, unless regular) ; German infinitive, third person
-singular, past, participle ; frame ; subjects ; objects ; manners.
+English base form (past, unless regular) ; German infinitive, third person singular,
+participle ; frame ; subjects ; objects ; manners.
 
 `an|rufen` is separable: *ruft … an*. A participle with "ist" takes *sein*. English
 particles stand after "+": *get+up*. Subjects and objects are classes of nouns. Frames:
@@ -15,102 +15,113 @@ particles stand after "+": *get+up*. Subjects and objects are classes of nouns. 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
-from aiayn.data.grammar.nouns import Noun, nouns_of
+from aiayn.data.grammar.nouns import Noun, entries, nouns_of
 
 TABLE = """
-sleep slept slept ; schlafen, schläft, schlief, geschlafen ; itr ; person animal ; ; badly
-work              ; arbeiten, arbeitet, arbeitete, gearbeitet ; itr ; person ; ; well slowly
-laugh             ; lachen, lacht, lachte, gelacht         ; itr ; person ; ; loudly
-cry cried cried   ; weinen, weint, weinte, geweint         ; itr ; person ; ; loudly
-dance             ; tanzen, tanzt, tanzte, getanzt         ; itr ; person ; ; well alone
-sing sang sung    ; singen, singt, sang, gesungen          ; itr ; person =bird ; ; loudly well
-cough             ; husten, hustet, hustete, gehustet      ; itr ; person ; ; loudly
-wait              ; warten, wartet, wartete, gewartet      ; itr ; person ; ; alone
-get+up got got    ; auf|stehen, steht, stand, ist aufgestanden ; itr ; person ; ; slowly
-wake+up woke woken ; auf|wachen, wacht, wachte, ist aufgewacht ; itr ; person animal ; ;
-fall+asleep fell fallen ; ein|schlafen, schläft, schlief, ist eingeschlafen ; itr ; person animal ; ;
-arrive            ; an|kommen, kommt, kam, ist angekommen  ; itr ; person line ; ;
-leave left left   ; ab|fahren, fährt, fuhr, ist abgefahren ; itr ; line ; ;
-stop stopped stopped ; an|halten, hält, hielt, angehalten  ; itr ; line =car ; ;
-see saw seen      ; sehen, sieht, sah, gesehen    ; acc ; person animal ; person animal thing vehicle ;
-hear heard heard  ; hören, hört, hörte, gehört    ; acc ; person animal ; person animal line ;
-love              ; lieben, liebt, liebte, geliebt ; acc ; person ; person animal town ;
-know knew known   ; kennen, kennt, kannte, gekannt ; acc ; person ; person town tale ;
-watch             ; beobachten, beobachtet, beobachtete, beobachtet ; acc ; person animal ; person animal ;
-visit             ; besuchen, besucht, besuchte, besucht ; acc ; person ; person town =museum =church ;
-greet             ; grüßen, grüßt, grüßte, gegrüßt ; acc ; person ; person ;
-call              ; an|rufen, ruft, rief, angerufen ; acc ; person ; person ;
-invite            ; ein|laden, lädt, lud, eingeladen ; acc ; person ; person ;
-pick+up           ; ab|holen, holt, holte, abgeholt ; acc ; person ; person =suitcase ;
-look+at           ; an|sehen, sieht, sah, angesehen ; acc ; person ; person animal art clothes ;
-catch caught caught ; fangen, fängt, fing, gefangen ; acc ; animal ; =mouse =bird =rabbit =duck ;
-chase             ; jagen, jagt, jagte, gejagt    ; acc ; animal ; animal ;
-feed fed fed      ; füttern, füttert, fütterte, gefüttert ; acc ; person ; animal ;
-wash              ; waschen, wäscht, wusch, gewaschen ; acc ; person ; clothes =dog =horse =car fruit ;
-buy bought bought ; kaufen, kauft, kaufte, gekauft ; acc ; person ; food drink thing vehicle furniture ;
-sell sold sold    ; verkaufen, verkauft, verkaufte, verkauft ; acc ; person ; food thing vehicle furniture home ;
-need              ; brauchen, braucht, brauchte, gebraucht ; acc ; person ; thing vehicle furniture ;
-find found found  ; finden, findet, fand, gefunden ; acc ; person ; thing animal ;
-look+for          ; suchen, sucht, suchte, gesucht ; acc ; person ; thing animal person ;
-lose lost lost    ; verlieren, verliert, verlor, verloren ; acc ; person ; flat clothes ;
-forget forgot forgotten ; vergessen, vergisst, vergaß, vergessen ; acc ; person ; flat tale ;
-hide hid hidden   ; verstecken, versteckt, versteckte, versteckt ; acc ; person ; flat food ;
-steal stole stolen ; stehlen, stiehlt, stahl, gestohlen ; acc ; person =fox =monkey ; fruit =egg =sausage ;
-carry carried carried ; tragen, trägt, trug, getragen ; acc ; person ; upright thing furniture ;
-throw+away threw thrown ; weg|werfen, wirft, warf, weggeworfen ; acc ; person ; flat vessel fruit ;
-take+along took taken ; mit|nehmen, nimmt, nahm, mitgenommen ; acc ; person ; flat upright clothes ;
-put+on            ; an|ziehen, zieht, zog, angezogen ; acc ; person ; clothes ;
-take+off took taken ; aus|ziehen, zieht, zog, ausgezogen ; acc ; person ; clothes ;
-turn+on           ; ein|schalten, schaltet, schaltete, eingeschaltet ; acc ; person ; device ;
-turn+off          ; aus|schalten, schaltet, schaltete, ausgeschaltet ; acc ; person ; device ;
-open              ; öffnen, öffnet, öffnete, geöffnet ; acc ; person ; =letter =bottle =suitcase =window =door =present ; slowly quietly
-close             ; zu|machen, macht, machte, zugemacht ; acc ; person ; =bag =suitcase =window =door =umbrella ; quietly
-read              ; lesen, liest, las, gelesen    ; acc ; person ; text ; slowly quietly
-write wrote written ; schreiben, schreibt, schrieb, geschrieben ; acc ; person ; text ; slowly
-paint             ; malen, malt, malte, gemalt    ; acc ; person ; art animal plant ; slowly well
-repair            ; reparieren, repariert, reparierte, repariert ; acc ; person ; vehicle device =shoe =chair =roof ; quickly well
-clean             ; putzen, putzt, putzte, geputzt ; acc ; person ; =kitchen =window vehicle =shoe room ; quickly
-eat ate eaten     ; essen, isst, aß, gegessen     ; acc ; person ; food ; quickly slowly
-eat ate eaten     ; fressen, frisst, fraß, gefressen ; acc ; animal ; feed ; quickly slowly
-drink drank drunk ; trinken, trinkt, trank, getrunken ; acc ; person ; drink ; quickly slowly
-cook              ; kochen, kocht, kochte, gekocht ; acc ; person ; =soup =potato =egg =meat =tea =coffee ;
-play              ; spielen, spielt, spielte, gespielt ; acc ; person ; instrument ; well loudly
-help              ; helfen, hilft, half, geholfen ; dat ; person ; person ;
-thank             ; danken, dankt, dankte, gedankt ; dat ; person ; person ;
-answer            ; antworten, antwortet, antwortete, geantwortet ; dat ; person ; person ;
-follow            ; folgen, folgt, folgte, ist gefolgt ; dat ; person animal ; person animal ;
-trust             ; vertrauen, vertraut, vertraute, vertraut ; dat ; person ; person ;
-listen+to         ; zu|hören, hört, hörte, zugehört ; dat ; person ; person ;
-belong+to         ; gehören, gehört, gehörte, gehört ; dat ; thing vehicle home ; person ;
-give gave given   ; geben, gibt, gab, gegeben     ; give ; person ; thing food ;
-show showed shown ; zeigen, zeigt, zeigte, gezeigt ; give ; person ; thing town vehicle ;
-bring brought brought ; bringen, bringt, brachte, gebracht ; give ; person ; food thing ;
-send sent sent    ; schicken, schickt, schickte, geschickt ; give ; person ; flat clothes ;
-lend lent lent    ; leihen, leiht, lieh, geliehen ; give ; person ; thing vehicle ;
-tell told told    ; erzählen, erzählt, erzählte, erzählt ; give ; person ; =story ;
-wait              ; warten, wartet, wartete, gewartet ; prep/for/auf/acc ; person ; person line ;
-think thought thought ; denken, denkt, dachte, gedacht ; prep/of/an/acc ; person ; person animal town ;
-dream             ; träumen, träumt, träumte, geträumt ; prep/of/von/dat ; person ; person animal town vehicle ;
-talk              ; sprechen, spricht, sprach, gesprochen ; prep/about/über/acc ; person ; person tale town ;
-play              ; spielen, spielt, spielte, gespielt ; prep/with/mit/dat ; person animal ; young animal =ball ;
-live              ; wohnen, wohnt, wohnte, gewohnt ; where ; person ; town home ;
-stand stood stood ; stehen, steht, stand, gestanden ; where ; person animal upright ; part furniture area built ;
-lie lay lain      ; liegen, liegt, lag, gelegen   ; where ; animal flat ; furniture area ;
-sit sat sat       ; sitzen, sitzt, saß, gesessen  ; where ; person animal ; area furniture built room ;
-go went gone      ; gehen, geht, ging, ist gegangen ; to ; person ; built area room ;
-run ran run       ; laufen, läuft, lief, ist gelaufen ; to ; person animal ; built area room part ;
-jump              ; springen, springt, sprang, ist gesprungen ; to ; animal ; furniture =river =lake ;
-travel travelled travelled ; reisen, reist, reiste, ist gereist ; to ; person ; town ;
-come came come    ; kommen, kommt, kam, ist gekommen ; to ; person animal ; built area room ;
-put               ; stellen, stellt, stellte, gestellt ; put ; person ; upright ; furniture room
-put               ; legen, legt, legte, gelegt    ; put ; person ; flat ; furniture
-say said said     ; sagen, sagt, sagte, gesagt    ; that ; person ; ;
-think thought thought ; glauben, glaubt, glaubte, geglaubt ; that ; person ; ;
-hope              ; hoffen, hofft, hoffte, gehofft ; that ; person ; ;
-know knew known   ; wissen, weiß, wusste, gewusst ; that ; person ; ;
-ask               ; fragen, fragt, fragte, gefragt ; whether ; person ; ;
+sleep slept ; schlafen, schläft, geschlafen ; itr ; person animal ; ; badly
+work ; arbeiten, arbeitet, gearbeitet ; itr ; person ; ; well slowly
+laugh ; lachen, lacht, gelacht ; itr ; person ; ; loudly
+cry cried ; weinen, weint, geweint ; itr ; person ; ; loudly
+dance ; tanzen, tanzt, getanzt ; itr ; person ; ; well alone
+sing sang ; singen, singt, gesungen ; itr ; person =bird ; ; loudly well
+wait ; warten, wartet, gewartet ; itr ; person ; ; alone
+get+up got ; auf|stehen, steht, ist aufgestanden ; itr ; person ; ; slowly
+wake+up woke ; auf|wachen, wacht, ist aufgewacht ; itr ; person animal ; ;
+fall+asleep fell ; ein|schlafen, schläft, ist eingeschlafen ; itr ; person animal ; ;
+arrive ; an|kommen, kommt, ist angekommen ; itr ; person line ; ;
+leave left ; ab|fahren, fährt, ist abgefahren ; itr ; line ; ;
+stop stopped ; an|halten, hält, angehalten ; itr ; line =car ; ;
+see saw ; sehen, sieht, gesehen ; acc ; person ;
+    person animal thing vehicle tale plant ;
+hear heard ; hören, hört, gehört ; acc ; person ; person animal line ;
+love ; lieben, liebt, geliebt ; acc ; person ; person animal town ;
+know knew ; kennen, kennt, gekannt ; acc ; person ; person town tale ;
+visit ; besuchen, besucht, besucht ; acc ; person ; person town =museum =church ;
+call ; an|rufen, ruft, angerufen ; acc ; person ; person ;
+invite ; ein|laden, lädt, eingeladen ; acc ; person ; person ;
+pick+up ; ab|holen, holt, abgeholt ; acc ; person ; person =suitcase ;
+look+at ; an|sehen, sieht, angesehen ; acc ; person ; person animal art clothes ;
+catch caught ; fangen, fängt, gefangen ; acc ; =cat =dog =fox =bear ;
+    =mouse =bird =rabbit =duck ;
+chase ; jagen, jagt, gejagt ; acc ; =cat =dog =fox =bear =monkey ; animal ;
+feed fed ; füttern, füttert, gefüttert ; acc ; person ; animal ;
+wash ; waschen, wäscht, gewaschen ; acc ; person ; clothes =dog =horse =car fruit ;
+buy bought ; kaufen, kauft, gekauft ; acc ; person ;
+    food drink thing vehicle furniture ;
+sell sold ; verkaufen, verkauft, verkauft ; acc ; person ;
+    food thing vehicle furniture home ;
+need ; brauchen, braucht, gebraucht ; acc ; person ; thing vehicle furniture ;
+find found ; finden, findet, gefunden ; acc ; person ; thing animal ;
+look+for ; suchen, sucht, gesucht ; acc ; person ; thing animal person ;
+lose lost ; verlieren, verliert, verloren ; acc ; person ; flat clothes ;
+forget forgot ; vergessen, vergisst, vergessen ; acc ; person ; flat tale ;
+steal stole ; stehlen, stiehlt, gestohlen ; acc ; person =fox =monkey ;
+    fruit =egg =sausage ;
+carry carried ; tragen, trägt, getragen ; acc ; person ; upright thing furniture ;
+throw+away threw ; weg|werfen, wirft, weggeworfen ; acc ; person ; flat vessel fruit ;
+take+along took ; mit|nehmen, nimmt, mitgenommen ; acc ; person ; flat upright clothes ;
+put+on ; an|ziehen, zieht, angezogen ; acc ; person ; =coat =shirt =jacket =hat =shoe ;
+take+off took ; aus|ziehen, zieht, ausgezogen ; acc ; person ;
+    =coat =shirt =jacket =hat =shoe ;
+turn+on ; ein|schalten, schaltet, eingeschaltet ; acc ; person ; device ;
+turn+off ; aus|schalten, schaltet, ausgeschaltet ; acc ; person ; device ;
+open ; öffnen, öffnet, geöffnet ; acc ; person ;
+    =letter =bottle =suitcase =window =door =present ; slowly quietly
+close ; zu|machen, macht, zugemacht ; acc ; person ;
+    =bag =suitcase =window =door =umbrella ; quietly
+read ; lesen, liest, gelesen ; acc ; person ; text ; slowly quietly
+write wrote ; schreiben, schreibt, geschrieben ; acc ; person ; text ; slowly
+paint ; malen, malt, gemalt ; acc ; person ; art animal plant ; slowly well
+repair ; reparieren, repariert, repariert ; acc ; person ;
+    vehicle device =shoe =chair =roof ; quickly well
+clean ; putzen, putzt, geputzt ; acc ; person ; =kitchen =window vehicle =shoe room ;
+    quickly
+eat ate ; essen, isst, gegessen ; acc ; person ; food ; quickly slowly
+eat ate ; fressen, frisst, gefressen ; acc ; animal ; feed ; quickly slowly
+drink drank ; trinken, trinkt, getrunken ; acc ; person ; drink ; quickly slowly
+cook ; kochen, kocht, gekocht ; acc ; person ; =soup =potato =egg =meat =tea =coffee ;
+play ; spielen, spielt, gespielt ; acc ; person ; instrument ; well loudly
+help ; helfen, hilft, geholfen ; dat ; person ; person ;
+thank ; danken, dankt, gedankt ; dat ; person ; person ;
+answer ; antworten, antwortet, geantwortet ; dat ; person ; person ;
+follow ; folgen, folgt, ist gefolgt ; dat ; person animal ; person animal ;
+trust ; vertrauen, vertraut, vertraut ; dat ; person ; person ;
+listen+to ; zu|hören, hört, zugehört ; dat ; person ; person ;
+belong+to ; gehören, gehört, gehört ; dat ; thing vehicle home ; person ;
+give gave ; geben, gibt, gegeben ; give ; person ; thing food ;
+show showed ; zeigen, zeigt, gezeigt ; give ; person ; thing town vehicle ;
+bring brought ; bringen, bringt, gebracht ; give ; person ; food thing ;
+send sent ; schicken, schickt, geschickt ; give ; person ; flat clothes ;
+tell told ; erzählen, erzählt, erzählt ; give ; person ; =story ;
+wait ; warten, wartet, gewartet ; prep/for/auf/acc ; person ; person line ;
+think thought ; denken, denkt, gedacht ; prep/of/an/acc ; person ; person animal town ;
+dream ; träumen, träumt, geträumt ; prep/of/von/dat ; person ;
+    person animal town vehicle ;
+talk ; sprechen, spricht, gesprochen ; prep/about/über/acc ; person ; person tale town ;
+play ; spielen, spielt, gespielt ; prep/with/mit/dat ; person animal ;
+    young animal =ball ;
+live ; wohnen, wohnt, gewohnt ; where ; person ; town home ;
+stand stood ; stehen, steht, gestanden ; where ; person animal ; part area built ;
+stand stood ; stehen, steht, gestanden ; where ; upright ; furniture room ;
+lie lay ; liegen, liegt, gelegen ; where ; =dog =cat =cow =pig ;
+    furniture =garden =meadow =forest ;
+lie lay ; liegen, liegt, gelegen ; where ; flat ; furniture ;
+sit sat ; sitzen, sitzt, gesessen ; where ; person animal ; area furniture built room ;
+go went ; gehen, geht, ist gegangen ; to ; person ; built area room ;
+run ran ; laufen, läuft, ist gelaufen ; to ; person animal ; built area room part ;
+jump ; springen, springt, ist gesprungen ; to ;
+    =cat =dog =monkey =mouse =rabbit =duck ; furniture =river =lake ;
+travel travelled ; reisen, reist, ist gereist ; to ; person ; town ;
+come came ; kommen, kommt, ist gekommen ; to ; person animal ; built area room ;
+put ; stellen, stellt, gestellt ; put ; person ; upright ; furniture room
+put ; legen, legt, gelegt ; put ; person ; flat ; furniture
+say said ; sagen, sagt, gesagt ; that ; person ; ;
+think thought ; glauben, glaubt, geglaubt ; that ; person ; ;
+hope ; hoffen, hofft, gehofft ; that ; person ; ;
+know knew ; wissen, weiß, gewusst ; that ; person ; ;
+ask ; fragen, fragt, gefragt ; whether ; person ; ;
 """
 
 
@@ -121,12 +132,10 @@ class Verb:
     base: str
     particle: str
     past: str
-    participle: str
     infinitive: str
     prefix: str
     third: str
-    german_past: str
-    german_participle: str
+    participle: str
     takes_sein: bool
     frame: str
     subjects: str
@@ -151,21 +160,18 @@ def _verb(line: str) -> Verb:
     )
     name, *irregular = english.split()
     base, _, particle = name.partition("+")
-    infinitive, third, past, participle = (part.strip() for part in german.split(","))
+    infinitive, third, participle = (part.strip() for part in german.split(","))
     prefix, bar, stem = infinitive.partition("|")
     same = base in ("read", "put")
     regular = base if same else base + ("d" if base.endswith("e") else "ed")
-    english_past, english_participle = irregular or (regular, regular)
     return Verb(
         base=base,
         particle=particle,
-        past=english_past,
-        participle=english_participle,
+        past=irregular[0] if irregular else regular,
         infinitive=stem if bar else infinitive,
         prefix=prefix if bar else "",
         third=third,
-        german_past=past,
-        german_participle=participle.removeprefix("ist "),
+        participle=participle.removeprefix("ist "),
         takes_sein=participle.startswith("ist "),
         frame=frame,
         subjects=subjects,
@@ -174,16 +180,16 @@ def _verb(line: str) -> Verb:
     )
 
 
-VERBS = tuple(_verb(line) for line in TABLE.strip().splitlines())
+VERBS = tuple(_verb(line) for line in entries(TABLE))
 
 
-@lru_cache(maxsize=None)
+@cache
 def verbs_of(frame: str) -> tuple[Verb, ...]:
     """The verbs of one frame; "prep" stands for all that govern a preposition."""
     return tuple(verb for verb in VERBS if verb.frame.split("/")[0] == frame)
 
 
-@lru_cache(maxsize=None)
+@cache
 def verbs_with_subject(noun: Noun, frames: str) -> tuple[Verb, ...]:
     """The verbs of these frames that this noun can be the subject of."""
     return tuple(
@@ -194,7 +200,7 @@ def verbs_with_subject(noun: Noun, frames: str) -> tuple[Verb, ...]:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def verbs_with_object(noun: Noun, frames: str) -> tuple[Verb, ...]:
     """The verbs of these frames that this noun can be the object of."""
     return tuple(
