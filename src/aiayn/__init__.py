@@ -5,7 +5,15 @@ The model stands in `aiayn.model`, its data in `aiayn.data`, its training in
 imported from here.
 """
 
+from aiayn.data import Tokenizer, load_corpus
 from aiayn.errors import InputError
+from aiayn.inference import (
+    beam_search,
+    evaluate_bleu,
+    greedy_search,
+    load_translator,
+    translate,
+)
 from aiayn.model import (
     AttentionWeights,
     Decoder,
@@ -25,6 +33,13 @@ from aiayn.model import (
     shift_right,
     sinusoidal_positional_encoding,
 )
+from aiayn.training import (
+    TrainingConfig,
+    label_smoothed_cross_entropy,
+    noam_rate,
+    resume_training,
+    train,
+)
 
 __all__ = [
     "AttentionWeights",
@@ -37,12 +52,24 @@ __all__ = [
     "MultiHeadAttention",
     "PositionwiseFeedForward",
     "SinusoidalPositionalEncoding",
+    "Tokenizer",
+    "TrainingConfig",
     "Transformer",
     "TransformerConfig",
     "additive_attention",
+    "beam_search",
     "causal_mask",
+    "evaluate_bleu",
+    "greedy_search",
+    "label_smoothed_cross_entropy",
+    "load_corpus",
+    "load_translator",
+    "noam_rate",
     "padding_mask",
+    "resume_training",
     "scaled_dot_product_attention",
     "shift_right",
     "sinusoidal_positional_encoding",
+    "train",
+    "translate",
 ]

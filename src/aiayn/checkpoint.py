@@ -1,50 +1,28 @@
-"""Files that are either whole or not there: weights as safetensors, the rest as JSON.
+"""Weights as safetensors and everything else as JSON, each file whole or not there.
 
-Nothing is pickled, so loading a file never runs code. A file is written beside
-its place, flushed to the disk, then renamed: whoever looks sees the old or the new.
+Nothing is pickled, so loading a file never runs code.
 """
 
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 # What a JSON text in a header may weigh: more than any configuration of ours.
 MAX_INFO_BYTES = 1_000_000
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let write fill a temporary file beside path, then put it in path's place.
-
-    Args:
-        path: The file to make or to replace; its folder is made if need be.
-        write: Writes the file that it is given.
-
-    Raises:
-        OSError: The disk is full, the folder read-only, …; path is as it was.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def write_json(path: Path, content: Any) -> None:
     """Write content as indented JSON, atomically."""
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+    with write_atomically(path) as stream:
+        stream.write(text.encode())
 
 
 def read_json(path: Path) -> Any:
@@ -74,18 +52,12 @@ def save_tensors(
         info: Anything that JSON holds.
 
     Raises:
-        OSError: As from `write_atomically`.
+        InputError: The file cannot be written; what was there before is as it was.
     """
     contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    metadata = {"info": json.dumps(info or {})}
-
-    def write(file: Path) -> None:
-        try:
-            save_file(contiguous, file, metadata=metadata)
-        except SafetensorError as error:  # how the library reports a full disk
-            raise OSError(f"{path} could not be written: {error}") from None
-
-    write_atomically(path, write)
+    content = save(contiguous, metadata={"info": json.dumps(info or {})})
+    with write_atomically(path) as stream:
+        stream.write(content)
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

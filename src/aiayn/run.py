@@ -16,8 +16,9 @@ from typing import Any
 
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, save_tensors, write_atomically
+from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 
 class RunFolder:
@@ -66,7 +67,8 @@ class RunFolder:
 
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
-        write_atomically(self.best, lambda file: shutil.copyfile(checkpoint, file))
+        with write_atomically(self.best) as best, checkpoint.open("rb") as content:
+            shutil.copyfileobj(content, best)
 
     def append_log(self, record: dict[str, Any]) -> None:
         """Add one line to the log."""
@@ -89,7 +91,8 @@ class RunFolder:
         """Forget what was logged after a step, because it will be done again."""
         kept = [record for record in self.read_log() if record["step"] <= step]
         text = "".join(json.dumps(record) + "\n" for record in kept)
-        write_atomically(self.log, lambda file: file.write_text(text, encoding="utf-8"))
+        with write_atomically(self.log) as stream:
+            stream.write(text.encode())
 
     def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What a resumed run starts from.

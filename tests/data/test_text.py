@@ -141,34 +141,3 @@ def test_names_in_an_archive_lead_nowhere(tmp_path):
         file.writestr("/absolute", "out\n")
     assert list(read_lines(inner / "a.zip", member="../escaped")) == ["out"]
     assert list(tmp_path.rglob("*")) == [inner, inner / "a.zip"]
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = written(tmp_path, b"old")
-
-    def stopped():
-        yield b"half of the new"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), text.write_atomically(path) as stream:
-        stream.writelines(stopped())
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    in_the_way = written(tmp_path, b"a file, not a folder", "folder")
-    with (
-        pytest.raises(InputError, match=r"folder/new cannot be written"),
-        text.write_atomically(in_the_way / "new") as stream,
-    ):
-        stream.write(b"x")
-
-
-def test_a_full_disk_is_a_sentence(tmp_path):
-    with (
-        pytest.raises(InputError, match=r"No space left on device\. Make room"),
-        text.write_atomically(tmp_path / "new"),
-    ):
-        raise OSError(28, "No space left on device")
-    assert list(tmp_path.iterdir()) == []

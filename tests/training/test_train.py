@@ -137,8 +137,8 @@ def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch):
 
 
 def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
-    train(replace(config, output=tmp_path / "whole", steps=400))
-    config = replace(config, steps=400)
+    train(replace(config, output=tmp_path / "whole", steps=150))
+    config = replace(config, steps=150)
     process = subprocess.Popen(command(config), stdout=subprocess.DEVNULL)
     state = RunFolder(config.output).state
     deadline = time.monotonic() + 120
@@ -148,14 +148,14 @@ def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    assert load_tensors(state)[1]["progress"]["step"] < 400
+    assert load_tensors(state)[1]["progress"]["step"] < 150
     resume_training(config.output)
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
 def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
-    train(replace(config, output=tmp_path / "whole", steps=400))
-    config = replace(config, steps=400)
+    train(replace(config, output=tmp_path / "whole", steps=150))
+    config = replace(config, steps=150)
     process = subprocess.Popen(command(config), stderr=subprocess.PIPE, text=True)
     log = RunFolder(config.output)
     while not any(r["event"] == "train" for r in log.read_log()):

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
-from aiayn.data.text import write_atomically
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 # A mirror that sends less than this over the whole file is given up.
 SLOWEST_BYTES_PER_SECOND = 10_000

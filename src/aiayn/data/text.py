@@ -9,16 +9,14 @@ streams; nothing is unpacked to disk, so no name inside an archive can lead anyw
 import codecs
 import gzip
 import lzma
-import os
-import secrets
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
 
 from aiayn.errors import InputError
 
@@ -126,34 +124,3 @@ def _decode(stream: Stream, name: str, bound: int) -> Iterator[str]:
                 f"Line {number} of {name} is not UTF-8 ({error.reason} at its byte "
                 f"{error.start + 1}); save the file as UTF-8."
             ) from None
-
-
-@contextmanager
-def write_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes appear at path all at once, or not at all.
-
-    Args:
-        path: The file to make or to replace; its folder is made if need be.
-
-    Yields:
-        A stream to write to.
-
-    Raises:
-        InputError: The disk is full, the folder read-only, …; path is as it was.
-    """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror}. Make room, or choose another "
-            "folder."
-        ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
-from aiayn.data.text import write_atomically
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = 0, 1, 2, 3

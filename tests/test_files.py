@@ -1,0 +1,39 @@
+"""A file is written whole, or it is as it was."""
+
+import pytest
+
+from aiayn.errors import InputError
+from aiayn.files import write_atomically
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "text.en"
+    path.write_bytes(b"old")
+
+    def stopped():
+        yield b"half of the new"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), write_atomically(path) as stream:
+        stream.writelines(stopped())
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    in_the_way = tmp_path / "folder"
+    in_the_way.write_bytes(b"a file, not a folder")
+    with (
+        pytest.raises(InputError, match=r"folder/new cannot be written"),
+        write_atomically(in_the_way / "new") as stream,
+    ):
+        stream.write(b"x")
+
+
+def test_a_full_disk_is_a_sentence(tmp_path):
+    with (
+        pytest.raises(InputError, match=r"No space left on device\. Make room"),
+        write_atomically(tmp_path / "new"),
+    ):
+        raise OSError(28, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
