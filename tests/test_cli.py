@@ -1,0 +1,235 @@
+"""The command line as somebody types it: what it prints, and how it complains."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from aiayn import Tokenizer, Transformer, TransformerConfig, cli
+from aiayn.checkpoint import save_tensors, write_json
+from aiayn.model.description import describe_config
+from aiayn.run import RunFolder
+from aiayn.training import TrainingConfig
+
+SENTENCES = ("a dog runs", "a cat runs", "the dog sees a cat", "the cat sleeps")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Parallel text of a few lines, each its own translation."""
+    text = "".join(line + "\n" for line in SENTENCES)
+    place = tmp_path / "corpus"
+    place.mkdir()
+    for name in ("train", "validation", "test"):
+        for language in ("en", "de"):
+            (place / f"{name}.{language}").write_text(text)
+    return place
+
+
+@pytest.fixture
+def run(tmp_path, folder):
+    """The folder of a run whose model knows nothing, but is whole."""
+    run = RunFolder(tmp_path / "run")
+    tokenizer = Tokenizer.train(SENTENCES, 30)
+    tokenizer.save(run.tokenizer)
+    model = TransformerConfig.tiny(vocab_size=30, d_model=16, d_ff=16, num_heads=2)
+    config = TrainingConfig(corpus=str(folder), output=run.path, model=model)
+    write_json(run.config, config.as_dict())
+    for step in (1, 2, 3):
+        torch.manual_seed(step)
+        info = {"step": step, "model": describe_config(model)}
+        run.save_checkpoint(Transformer(model).state_dict(), info, keep=3)
+    return run
+
+
+def typed(monkeypatch, capsys, *words, stdin=None):
+    """Type a command; return its exit status and what it printed."""
+    monkeypatch.setattr(sys, "argv", ["aiayn", *map(str, words)])
+    if stdin is not None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    try:
+        cli.main()
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+@pytest.fixture
+def aiayn(monkeypatch, capsys):
+    """Type a command line."""
+    return lambda *words, stdin=None: typed(monkeypatch, capsys, *words, stdin=stdin)
+
+
+def complaint(status, out, err):
+    """The one sentence of a command that could not do its work."""
+    assert status == 2
+    assert out == ""
+    assert err.startswith("aiayn: ")
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    return err
+
+
+def test_help_explains_by_example(aiayn):
+    status, out, _ = aiayn("--help")
+    assert status == 0
+    for example in ("aiayn train grammar", "aiayn translate runs/multi30k"):
+        assert example in " ".join(out.replace("│", " ").split())
+
+
+def test_help_of_a_recipe_explains_every_field_of_the_configuration(aiayn):
+    _, out, _ = aiayn("train", "multi30k", "--help")
+    text = " ".join(out.replace("│", " ").split())
+    for name in TrainingConfig.__dataclass_fields__:
+        if name != "model":
+            assert f"--{name.replace('_', '-')}" in text
+    assert "--model.num-heads" in text
+    assert "Optimizer steps (§5.2). (default: " in text
+
+
+def test_trains_with_the_changes_that_were_typed(aiayn, folder, tmp_path):
+    flags = "--steps 3 --tokens-per-batch 64 --model.vocab-size 30 --model.dropout 0.0"
+    output = tmp_path / "trained"
+    status, out, err = aiayn(
+        "train", "grammar", "--corpus", folder, "--output", output, *flags.split()
+    )
+    assert status == 0, err
+    assert f"aiayn translate {output}" in out
+    assert RunFolder(output).read_log()[-1]["event"] == "average"
+
+
+def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_path):
+    file = tmp_path / "lines.en"
+    file.write_text("a dog runs\n\nthe cat sleeps\n")
+    _, from_arguments, _ = aiayn(
+        "translate", run.path, "a dog runs", "", "the cat sleeps"
+    )
+    _, from_file, _ = aiayn("translate", run.path, "--file", file)
+    _, from_input, _ = aiayn("translate", run.path, stdin=file.read_bytes())
+    assert from_arguments == from_file == from_input
+    assert from_file.count("\n") == 3
+    assert from_file.split("\n")[1] == ""
+
+
+def test_weights_are_shown_as_text(aiayn, run):
+    status, out, err = aiayn("translate", run.path, "a dog runs", "--weights")
+    assert status == 0, err
+    assert max(map(len, out.split("\n"))) <= 80
+    assert "</s>" in out
+
+
+def test_evaluates_as_sacrebleu_prints_it(aiayn, run):
+    status, out, err = aiayn("evaluate", run.path, "--beam-size", 1)
+    assert status == 0, err
+    assert out.startswith("BLEU|nrefs:1|")
+    assert "perplexity = " in out
+    assert "exact matches = " in out
+
+
+def test_averages_the_last_checkpoints(aiayn, run):
+    status, out, _ = aiayn("average", run.path, "--last", 2)
+    assert status == 0
+    assert run.average.exists()
+    assert "step-000002" in out
+    assert "step-000003" in out
+    assert "step-000001" not in out
+
+
+def test_shows_a_corpus(aiayn, folder):
+    status, out, _ = aiayn("corpus", folder, "--samples", 1)
+    assert status == 0
+    assert "en  a dog runs\nde  a dog runs" in out
+    assert "validation" in out
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there(aiayn, run):
+    said = complaint(*aiayn("translate", run.path, "a dog", "--device", "cuda"))
+    assert "device 'cuda' was asked for" in said
+
+
+def test_a_run_that_is_not_there(aiayn, tmp_path):
+    assert "nowhere" in complaint(*aiayn("translate", tmp_path / "nowhere", "a dog"))
+    assert "config.json" in complaint(*aiayn("resume", tmp_path / "nowhere"))
+
+
+def test_a_checkpoint_cut_short(aiayn, run):
+    checkpoint = run.checkpoints()[-1]
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    said = complaint(*aiayn("translate", run.path, "a dog"))
+    assert f"{checkpoint} is not a whole safetensors file" in said
+
+
+def test_a_checkpoint_of_another_configuration(aiayn, run):
+    weights = Transformer(TransformerConfig.tiny(vocab_size=30)).state_dict()
+    small = TransformerConfig.tiny(vocab_size=30, d_model=16)
+    save_tensors(run.average, weights, {"model": describe_config(small)})
+    said = complaint(*aiayn("translate", run.path, "a dog"))
+    assert f"{run.average} holds the weights of another configuration" in said
+
+
+def test_a_configuration_of_another_version(aiayn, run):
+    write_json(run.config, {"learning_rate": 1})
+    assert "no training configuration" in complaint(*aiayn("resume", run.path))
+
+
+def test_text_that_is_not_utf8(aiayn, run, tmp_path):
+    file = tmp_path / "latin1.en"
+    file.write_bytes(b"a dog\nun caf\xe9\n")
+    said = complaint(*aiayn("translate", run.path, "--file", file))
+    assert "Line 2" in said
+    assert "latin1.en is not UTF-8" in said
+    said = complaint(*aiayn("translate", run.path, stdin=file.read_bytes()))
+    assert "Line 2 of standard input is not UTF-8" in said
+
+
+def test_a_corpus_that_cannot_be_used(aiayn, folder):
+    assert "no corpus 'multi31k'" in complaint(*aiayn("corpus", "multi31k"))
+    (folder / "train.de").write_text("ein Hund\n")
+    said = complaint(*aiayn("corpus", folder))
+    assert "train.en" in said
+    assert "train.de" in said
+    for language in ("en", "de"):
+        (folder / f"train.{language}").write_text("\n \n")
+    assert "train" in complaint(*aiayn("corpus", folder))
+
+
+def test_a_sentence_longer_than_the_learned_table(aiayn, run):
+    model = TransformerConfig.tiny(
+        vocab_size=30, d_model=16, positions="learned", max_length=8
+    )
+    info = {"model": describe_config(model)}
+    save_tensors(run.average, Transformer(model).state_dict(), info)
+    said = complaint(*aiayn("translate", run.path, "a dog", "a dog runs " * 9))
+    assert "ine 2" in said
+
+
+def test_characters_that_training_never_saw_do_no_harm(aiayn, run):
+    status, out, err = aiayn("translate", run.path, "日本語 🙂 \x00 ﷽")
+    assert status == 0, err
+    assert out.count("\n") == 1
+
+
+def test_a_disk_without_room(aiayn, run, monkeypatch):
+    def full(self, *words):
+        raise OSError(28, "No space left on device", str(run.log))
+
+    monkeypatch.setattr(RunFolder, "checkpoints", full)
+    status, _, err = aiayn("average", run.path)
+    assert status == 1
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_leaves_early_is_no_error(run):
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    command = f"{sys.executable} -m aiayn translate {run.path} a b c d | head -n 1"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert "Traceback" not in done.stderr
