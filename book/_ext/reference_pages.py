@@ -83,9 +83,27 @@ class ReadersQuestions(PageOfSections):
     def _chapter(self, name: str, questions: list[dict]) -> nodes.section:
         items = nodes.bullet_list()
         for question in questions:
-            items += nodes.list_item("", nodes.paragraph("", question["ask"]))
+            items += nodes.list_item("", nodes.paragraph("", "", self._ask(question)))
         where = nodes.paragraph("", "", self.chapter(name))
         return self.section(titles()[name], where, items)
+
+    def _ask(self, question: dict) -> nodes.Node:
+        """The question, as a link to the heading that answers it, where one does."""
+        words = nodes.inline("", question["ask"])
+        if "where" not in question:
+            return words
+        name, _, heading = question["where"].partition("#")
+        # MyST resolves it, and complains of a heading that is not there.
+        return pending_xref(
+            "",
+            words,
+            refdomain="doc",
+            reftype="myst",
+            reftarget=f"notebooks/{name}",
+            reftargetid=heading,
+            refdoc=self.env.docname,
+            refexplicit=True,
+        )
 
 
 def of_kind(kind: str) -> Iterator[Discrepancy]:
