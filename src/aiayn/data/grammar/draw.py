@@ -36,7 +36,6 @@ UNWILLED = frozenset(
         "lose",
         "forget",
         "find",
-        "cough",
         "cry",
         "fall asleep",
         "wake up",
@@ -46,13 +45,16 @@ UNWILLED = frozenset(
 )
 """Verbs that go with *can* and *will*, but not with *want*, *must* and *should*."""
 PLACES = {
-    "person": "=garden =park =kitchen =room =house =village =city =hotel =school",
-    "animal": "=garden =park =forest =village =meadow",
+    "person": "=garden =park =kitchen =room =house =village =city =hotel =school =tree",
+    "animal": "=garden =park =forest =village =meadow =tree",
     "buy": "=market =city =village",
 }
 PLACED = frozenset(
-    "sleep work laugh cry dance sing wait read write paint eat drink play see find buy "
-    "sell catch chase cook hear".split()
+    {
+        *("sleep", "work", "laugh", "cry", "dance", "sing", "wait", "read", "write"),
+        *("paint", "eat", "drink", "play", "see", "find", "buy", "sell", "catch"),
+        *("chase", "cook", "hear"),
+    }
 )
 """Verbs that say more with a place."""
 WITHOUT_ARTICLE = Determiner("the", "", definite=False)

@@ -126,17 +126,17 @@ class PhraseDraw:
     def _determiner(self, noun: Noun, many: bool, subject: bool) -> Determiner:
         number = self.random()
         own = "own" in noun.classes
-        if number < 0.55 or ("kin" in noun.classes and number > 0.8):
+        if number < 0.45 or ("kin" in noun.classes and number > 0.8):
             return THE
-        if (number < 0.67 and own) or "kin" in noun.classes:
+        if (number < 0.57 and own) or "kin" in noun.classes:
             return POSSESSIVES["I" if self.chance(0.6) else "we"]
         if many:
-            return self.pick(NUMERALS) if number < 0.9 else BARE
+            return self.pick(NUMERALS) if number < 0.85 else BARE
         if "mass" in noun.classes:
             return BARE
-        if number < 0.74:
+        if number < 0.65:
             return THIS
-        return EVERY if subject and number < 0.77 else A
+        return EVERY if subject and number < 0.68 else A
 
     def pronoun(
         self, who: str | None = None, english_who: str | None = None

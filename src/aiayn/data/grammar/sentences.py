@@ -23,7 +23,13 @@ from aiayn.data.grammar.words import (
     adjectives_of,
 )
 
-MAIN_VERBS = tuple(verb for verb in VERBS if verb.frame not in ("that", "whether"))
+# Drinks have but one verb to go with; it is drawn more often, lest they be rare.
+MAIN_VERBS = tuple(
+    verb
+    for verb in VERBS
+    for _ in range(3 if verb.name == "drink" else 1)
+    if verb.frame not in ("that", "whether")
+)
 SHORT_VERBS = tuple(v for v in MAIN_VERBS if v.frame in ("itr", "acc", "dat", "to"))
 ACTIONS = tuple(v for v in SHORT_VERBS if v.name not in STATES)
 EMBEDDING_VERBS = (*verbs_of("that"), *verbs_of("whether"))
@@ -62,13 +68,15 @@ def simple(draw: Draw) -> Pair:
 def copula(draw: Draw) -> Pair:
     """*The old house is very beautiful.*"""
     noun = draw.noun(nouns_of(_DESCRIBED))
-    subject = _definite(draw.noun_phrase(noun, plural=0.3, adjective=0.1))
+    subject = _definite(draw.noun_phrase(noun, plural=0.3, adjective=0.0))
     if subject.modifier is None and draw.chance(0.2):
         draw.modify(subject)
     return statement(draw, _copula(draw, subject))
 
 
-_DESCRIBED = "person animal food thing vehicle furniture built room area tale plant"
+_DESCRIBED = (
+    "person animal food thing vehicle furniture built room area tale plant drink part"
+)
 
 
 def _copula(
@@ -76,8 +84,6 @@ def _copula(
 ) -> Clause:
     clause = Clause(subject, None, draw.pick(tenses), draw.links(3))
     clause.predicate = draw.predicate(subject.noun)
-    if clause.predicate.adjective in subject.adjectives:
-        subject.adjectives = ()  # the fresh egg is fresh
     clause.negated = draw.chance(0.15)
     if clause.negated:
         draw.tags.add("negation")
@@ -131,7 +137,7 @@ def _definite(phrase: NounPhrase) -> NounPhrase:
 def relative_subject(draw: Draw) -> Pair:
     """*The key that the children found is old.* The verb agrees across the clause."""
     noun = draw.noun(nouns_of(_RELATED))
-    subject = draw.noun_phrase(noun, plural=0.35, adjective=0.1, determiner=THE)
+    subject = draw.noun_phrase(noun, plural=0.35, adjective=0.0, determiner=THE)
     _relative(draw, subject)
     verbs = [v for v in ACTIONS if noun in nouns_of(v.subjects) and draw.is_new(v)]
     if verbs and draw.chance(0.5):
@@ -205,7 +211,7 @@ def complement(draw: Draw) -> Pair:
     if draw.chance(0.25):
         noun = draw.noun(nouns_of(_DESCRIBED))
         kinds = (tense,)
-        inner = _copula(draw, _definite(draw.noun_phrase(noun)), kinds)
+        inner = _copula(draw, _definite(draw.noun_phrase(noun, adjective=0.0)), kinds)
     else:
         inner = draw.clause(draw.pick(SHORT_VERBS), tenses=tenses, adjuncts=0.15)
     pair = ("that", "dass")
@@ -221,7 +227,9 @@ def question(draw: Draw) -> Pair:
     draw.tags.add("question")
     if draw.chance(0.25):
         noun = draw.noun(nouns_of(_DESCRIBED))
-        clause = _copula(draw, _definite(draw.noun_phrase(noun)), ("present", "past"))
+        clause = _copula(
+            draw, _definite(draw.noun_phrase(noun, adjective=0.0)), ("present", "past")
+        )
         clause.negated = False
     else:
         clause = draw.clause(draw.pick(SHORT_VERBS), adjuncts=0.2, negated=0.0)

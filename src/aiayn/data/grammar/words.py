@@ -38,7 +38,7 @@ white whiter ; weiß, weißer ;
 black blacker ; schwarz, schwärzer ;
     animal clothes vehicle furniture =bag =umbrella =suitcase
 red redder ; rot, roter ;
-    clothes vehicle vessel =apple =wine =flower =ball =roof =door
+    clothes furniture vehicle vessel =apple =wine =flower =ball =roof =door
 green greener ; grün, grüner ;
     clothes vessel =apple =bottle =meadow =door =lamp =bicycle
 brown browner ; braun, brauner ;
@@ -47,7 +47,7 @@ expensive - ; teuer, teurer (teur) ;
     thing vehicle furniture =wine =cheese =hotel =restaurant
 cheap cheaper ; billig, billiger ;
     thing vehicle furniture =wine =beer =hotel =restaurant
-heavy heavier ; schwer, schwerer ; upright furniture =key =ball
+heavy heavier ; schwer, schwerer ; upright furniture =book =piano =bicycle =key =ball
 empty emptier ; leer, leerer ;
     vessel =basket =suitcase =bag =room =street =church =bus =train
 full fuller ; voll, voller ; vessel =basket =suitcase =bag =restaurant =bus =train
@@ -70,7 +70,8 @@ dark darker ; dunkel, dunkler (dunkl) ; room =forest =street =church =house
 interesting - ; interessant, interessanter ; text town =museum =person =picture
 long longer ; lang, länger ; text =train =street =bridge =river =coat
 narrow narrower ; schmal, schmaler ; =street =bridge =bed =room =door =bench
-modern - ; modern, moderner ; built device furniture =kitchen =city
+    =window =house =table =cupboard
+modern - ; modern, moderner ; built device furniture room clothes =city
 """
 
 # English, each word with its tag and a number ; German likewise: equal numbers align.
