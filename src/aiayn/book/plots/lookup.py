@@ -9,13 +9,13 @@ from collections.abc import Mapping
 import altair as alt
 
 from aiayn.book.colours import KEY, NEUTRAL, QUERY, VALUE, WEIGHT
-from aiayn.book.plots.theme import require_description
+from aiayn.book.plots.theme import FONT_SIZE, require_description
 from aiayn.errors import InputError
 
 KEY_LENGTH = 2**0.5
 QUERY_LENGTH = 2.0  # so that a query along a key scores 2·√2 / √d_k = 2
 
-_SIDE = 158  # pixels: two panels fit a phone
+_SIDE = 162  # pixels: two panels fit a phone
 _X, _Y = f"cos({{}} * PI / 180) * {KEY_LENGTH}", f"sin({{}} * PI / 180) * {KEY_LENGTH}"
 
 
@@ -102,7 +102,7 @@ def _look(attended: alt.Chart) -> alt.LayerChart:
 
 def _answer(attended: alt.Chart) -> alt.LayerChart:
     """The values as points, as large as their weights, and the mean of them."""
-    low, high = -4.0, 13.5
+    low, high = -4.0, 14.5
     at = _at("x", "y", low, high)
     answer = attended.transform_calculate(
         wx="datum.weight * datum.x", wy="datum.weight * datum.y"
@@ -120,9 +120,7 @@ def _answer(attended: alt.Chart) -> alt.LayerChart:
     return alt.layer(
         edge.encode(**at, order="order:O"),
         attended.mark_circle(color=VALUE.mark, opacity=1).encode(**at, size=size),
-        shares.mark_text().encode(
-            **_at("x", "label_y", low, high), text="label:N"
-        ),
+        shares.mark_text().encode(**_at("x", "label_y", low, high), text="label:N"),
         answer.mark_point(
             shape="diamond", filled=True, size=170, opacity=1, color=WEIGHT.mark
         ).encode(**at),
@@ -141,4 +139,6 @@ def _at(x: str, y: str, low: float, high: float) -> dict[str, alt.X | alt.Y]:
 
 
 def _panel(words: str) -> alt.TitleParams:
-    return alt.TitleParams(words, fontSize=13, fontWeight="normal", anchor="middle")
+    return alt.TitleParams(
+        words, fontSize=FONT_SIZE, fontWeight="normal", anchor="middle", offset=6
+    )
