@@ -15,7 +15,7 @@ from aiayn.errors import InputError
 KEY_LENGTH = 2**0.5
 QUERY_LENGTH = 2.0  # so that a query along a key scores 2·√2 / √d_k = 2
 
-_SIDE = 162  # pixels: two panels fit a phone
+_SIDE = 146  # pixels: two panels fit a phone
 _X, _Y = f"cos({{}} * PI / 180) * {KEY_LENGTH}", f"sin({{}} * PI / 180) * {KEY_LENGTH}"
 
 
@@ -50,7 +50,7 @@ def soft_lookup(
         bind=alt.binding_range(min=0, max=360, step=5, name="Direction of the query"),
     )
     attended = _attended(entries)
-    panels = alt.hconcat(_look(attended), _answer(attended), spacing=8)
+    panels = alt.hconcat(_look(attended), _answer(attended), spacing=6)
     return panels.add_params(slider).properties(title=title, description=description)
 
 
@@ -102,7 +102,7 @@ def _look(attended: alt.Chart) -> alt.LayerChart:
 
 def _answer(attended: alt.Chart) -> alt.LayerChart:
     """The values as points, as large as their weights, and the mean of them."""
-    low, high = -4.0, 14.5
+    low, high = -4.2, 14.2
     at = _at("x", "y", low, high)
     answer = attended.transform_calculate(
         wx="datum.weight * datum.x", wy="datum.weight * datum.y"
@@ -124,7 +124,7 @@ def _answer(attended: alt.Chart) -> alt.LayerChart:
         answer.mark_point(
             shape="diamond", filled=True, size=170, opacity=1, color=WEIGHT.mark
         ).encode(**at),
-        answer.mark_text(dx=13, align="left", fontStyle="italic").encode(
+        answer.mark_text(dy=-16, fontStyle="italic").encode(
             **at, text=alt.value("answer")
         ),
     ).properties(width=_SIDE, height=_SIDE, title=_panel("values and answer"))
