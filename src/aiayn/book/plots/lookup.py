@@ -5,6 +5,7 @@ values, which are points. The browser does the arithmetic of equation (1) itself
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 
@@ -16,7 +17,6 @@ KEY_LENGTH = 2**0.5
 QUERY_LENGTH = 2.0  # so that a query along a key scores 2·√2 / √d_k = 2
 
 _SIDE = 146  # pixels: two panels fit a phone
-_X, _Y = f"cos({{}} * PI / 180) * {KEY_LENGTH}", f"sin({{}} * PI / 180) * {KEY_LENGTH}"
 
 
 def soft_lookup(
@@ -73,20 +73,20 @@ def _attended(
 
 def _look(attended: alt.Chart) -> alt.LayerChart:
     """The keys as arrows from the middle, and the query."""
-    arrow = {"strokeWidth": 4, "strokeCap": "round"}
-    origin = {"x2": alt.datum(0), "y2": alt.datum(0)}
+    arrow: dict[str, Any] = {"strokeWidth": 4, "strokeCap": "round"}
+    origin: dict[str, Any] = {"x2": alt.datum(0), "y2": alt.datum(0)}
     ends = attended.transform_calculate(
-        kx=_X.format("datum.key"), ky=_Y.format("datum.key")
+        kx=_tip("cos", "datum.key", KEY_LENGTH), ky=_tip("sin", "datum.key", KEY_LENGTH)
     )
     beyond = ends.transform_calculate(x="datum.kx * 1.35", y="datum.ky * 1.35")
     query = alt.Chart(alt.Data(values=[{}])).transform_calculate(
-        qx=f"cos(angle * PI / 180) * {QUERY_LENGTH}",
-        qy=f"sin(angle * PI / 180) * {QUERY_LENGTH}",
-        lx=f"cos(angle * PI / 180) * {QUERY_LENGTH + 0.35}",
-        ly=f"sin(angle * PI / 180) * {QUERY_LENGTH + 0.35}",
+        qx=_tip("cos", "angle", QUERY_LENGTH),
+        qy=_tip("sin", "angle", QUERY_LENGTH),
+        lx=_tip("cos", "angle", QUERY_LENGTH + 0.35),
+        ly=_tip("sin", "angle", QUERY_LENGTH + 0.35),
     )
     low, high = -2.75, 2.75
-    return alt.layer(
+    layers = [
         ends.mark_rule(color=KEY.mark, **arrow).encode(
             **_at("kx", "ky", low, high), **origin
         ),
@@ -97,7 +97,8 @@ def _look(attended: alt.Chart) -> alt.LayerChart:
         query.mark_text(fontStyle="italic").encode(
             **_at("lx", "ly", low, high), text=alt.value("query")
         ),
-    ).properties(width=_SIDE, height=_SIDE, title=_panel("keys and query"))
+    ]
+    return _panel("keys and query", layers)
 
 
 def _answer(attended: alt.Chart) -> alt.LayerChart:
@@ -117,7 +118,7 @@ def _answer(attended: alt.Chart) -> alt.LayerChart:
         label="datum.word + ' ' + format(datum.weight, '.0%')",
         label_y="datum.y + (datum.y > 5 ? 2.3 : -2.3)",  # away from the middle
     )
-    return alt.layer(
+    layers = [
         edge.encode(**at, order="order:O"),
         attended.mark_circle(color=VALUE.mark, opacity=1).encode(**at, size=size),
         shares.mark_text().encode(**_at("x", "label_y", low, high), text="label:N"),
@@ -127,10 +128,17 @@ def _answer(attended: alt.Chart) -> alt.LayerChart:
         answer.mark_text(dy=-16, fontStyle="italic").encode(
             **at, text=alt.value("answer")
         ),
-    ).properties(width=_SIDE, height=_SIDE, title=_panel("values and answer"))
+    ]
+    return _panel("values and answer", layers)
 
 
-def _at(x: str, y: str, low: float, high: float) -> dict[str, alt.X | alt.Y]:
+def _tip(function: str, degrees: str, length: float) -> str:
+    """One coordinate of an arrow's tip, in the browser's arithmetic."""
+    return f"{function}({degrees} * PI / 180) * {length}"
+
+
+def _at(x: str, y: str, low: float, high: float) -> dict[str, Any]:
+    """Two columns as the place of a mark, in a square without axes."""
     scale = alt.Scale(domain=[low, high])
     return {
         "x": alt.X(f"{x}:Q", scale=scale, axis=None),
@@ -138,7 +146,10 @@ def _at(x: str, y: str, low: float, high: float) -> dict[str, alt.X | alt.Y]:
     }
 
 
-def _panel(words: str) -> alt.TitleParams:
-    return alt.TitleParams(
+def _panel(words: str, layers: list[alt.Chart]) -> alt.LayerChart:
+    title = alt.TitleParams(
         words, fontSize=FONT_SIZE, fontWeight="normal", anchor="middle", offset=6
+    )
+    return alt.LayerChart(layer=layers).properties(
+        width=_SIDE, height=_SIDE, title=title
     )
