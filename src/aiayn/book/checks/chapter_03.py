@@ -1,6 +1,8 @@
 """Checks of chapter 3, attention (§3.2)."""
 
 import math
+from collections.abc import Iterator
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -101,36 +103,31 @@ next_word = FunctionCheck(
     ),
 )
 
+_OUTCOMES = ("same", "moves by c", "changes")
+_SHIFTED = {"queries": "changes", "keys": "same", "values": "moves by c"}
+_SHIFT_HINTS = {
+    "queries": "look at the queries again: each score of a row gets c·kⱼ added. Is "
+    "that the same number for all keys?",
+    "keys": "look at the keys again: each score of a row gets q·c added, which is the "
+    "same for all keys. What does a softmax make of that?",
+    "values": "look at the values again: write out the sum of pⱼ(vⱼ + c), and use what "
+    "you know of the weights.",
+}
+
+
+def _shift_mistakes() -> Iterator[Mistake]:
+    """All wrong answers, each with a hint on the first part that is wrong."""
+    for answer in product(_OUTCOMES, repeat=len(_SHIFTED)):
+        for given, (part, right) in zip(answer, _SHIFTED.items(), strict=True):
+            if given != right:
+                yield Mistake(answer, _SHIFT_HINTS[part])
+                break
+
+
 shift = ValueCheck(
     exercise="3.3",
-    reference=lambda: ("changes", "same", "moves by c"),
-    mistakes=(
-        Mistake(
-            ("same", "changes", "moves by c"),
-            "queries and keys are the wrong way round. In a row of scores the query is "
-            "the same throughout: which of q·c and c·kⱼ is the same for all keys?",
-        ),
-        Mistake(
-            ("same", "same", "moves by c"),
-            "look at the queries again: every score of a row gets c·kⱼ added. Is that "
-            "the same number for all keys?",
-        ),
-        Mistake(
-            ("changes", "changes", "moves by c"),
-            "look at the keys again: every score of a row gets q·c added. What does a "
-            "softmax make of a number that is added to all its scores?",
-        ),
-        Mistake(
-            ("changes", "same", "changes"),
-            "look at the values again: write out the sum of pⱼ(vⱼ + c) and use what "
-            "you know of the weights.",
-        ),
-        Mistake(
-            ("changes", "same", "same"),
-            "look at the values again: the weights stay, but is a mean of shifted "
-            "points where it was?",
-        ),
-    ),
+    reference=lambda: tuple(_SHIFTED.values()),
+    mistakes=tuple(_shift_mistakes()),
 )
 
 three_cats = ValueCheck(
