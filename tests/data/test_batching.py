@@ -175,41 +175,6 @@ def test_an_epoch_can_start_in_its_middle(lists, first):
     assert [content(batch) for batch in batches.epoch(2, first)] == whole[first:]
 
 
-@given(st.integers(2, 5), PAIRS)
-def test_processes_share_every_pair_and_take_as_many_steps(processes, lists):
-    lists = lists * processes  # enough for all
-    pairs = EncodedPairs.from_lists(lists)
-    shares = [
-        TokenBatches(pairs, 24, rank=rank, processes=processes)
-        for rank in range(processes)
-    ]
-    made = [list(share.epoch(1)) for share in shares]
-    assert len({len(batches) for batches in made}) == 1
-    assert [len(share) for share in shares] == [len(batches) for batches in made]
-    everything = list(itertools.chain.from_iterable(made))
-    found = itertools.chain.from_iterable(map(content, everything))
-    assert sorted(found) == sorted(lists)
-    assert all(max(b.source.numel(), b.target.numel()) <= 24 for b in everything)
-
-
-def test_processes_take_turns():
-    # A step of three processes is made of three batches that follow in the plan, so
-    # one process that gathers three batches a step does the same.
-    pairs = numbered(30)
-    shares = [TokenBatches(pairs, 12, rank=rank, processes=3) for rank in range(3)]
-    steps = zip(*(share.epoch(1) for share in shares), strict=True)
-    found = [content(batch) for batch in itertools.chain.from_iterable(steps)]
-    plan = shares[0].plan(1)
-    assert found == [
-        [(pairs.source[i], pairs.target[i]) for i in rows.tolist()] for rows in plan
-    ]
-
-
-def test_too_few_pairs_for_the_processes_is_said():
-    with pytest.raises(InputError, match="3 sentence pairs are too few for 2 proc"):
-        TokenBatches(numbered(3), 3, processes=2)
-
-
 def test_a_pair_that_fits_into_no_batch_is_named():
     pairs = EncodedPairs.from_lists([([4], [4]), ([4] * 3, [4] * 9)])
     with pytest.raises(InputError, match=r"Pair 2 has 3 source and 9 target.*=8"):

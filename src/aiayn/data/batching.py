@@ -60,9 +60,6 @@ class TokenBatches:
 
     In an epoch every pair comes once. Its batches are a function of the seed and the
     epoch's number alone, so that a stopped run can resume in the middle of any epoch.
-
-    With several processes, each takes every processes-th batch. Every process has as
-    many: where the batches do not come out even, the fullest are halved until they do.
     """
 
     def __init__(
@@ -72,8 +69,6 @@ class TokenBatches:
         *,
         seed: int = 0,
         pad_id: int = PAD_ID,
-        rank: int = 0,
-        processes: int = 1,
     ) -> None:
         """Sort the pairs by length and find where to cut.
 
@@ -83,44 +78,35 @@ class TokenBatches:
                 included.
             seed: Of the order.
             pad_id: What fills short rows.
-            rank: Which of the processes this is, counted from 0.
-            processes: How many take their share.
 
         Raises:
-            InputError: There are no pairs, too few for the processes, or one that does
-                not fit into a batch.
+            InputError: There are no pairs, or one that does not fit into a batch.
         """
         self.pairs, self.seed, self.pad_id = pairs, seed, pad_id
-        self.rank, self.processes = rank, processes
         self._source, self._target = pairs.source.lengths, pairs.target.lengths
         self._longer = np.maximum(self._source, self._target)
         self._check(tokens_per_batch)
-        slices = _cut(np.sort(self._longer), tokens_per_batch)
-        self._slices = _even(slices, processes)
+        self._slices = _cut(np.sort(self._longer), tokens_per_batch)
 
     def __len__(self) -> int:
-        """Batches of an epoch, for this process."""
-        return len(self._slices) // self.processes
+        """Batches of an epoch."""
+        return len(self._slices)
 
     def plan(self, epoch: int) -> list[Indices]:
-        """Which pairs stand in which batch, for all processes together.
-
-        The work of an epoch without its tensors: batch i goes to process i modulo
-        the number of processes.
-        """
+        """Which pairs stand in which batch: an epoch without its tensors."""
         generator = np.random.default_rng([self.seed, epoch])
         order = self._by_length(generator.random(len(self.pairs)))
         batches = [order[rows] for rows in self._slices]
         return [batches[i] for i in generator.permutation(len(batches))]
 
     def epoch(self, number: int, first: int = 0) -> Iterator[Batch]:
-        """This process's batches of an epoch, from its first-th on.
+        """The batches of an epoch, from its first-th on.
 
         Args:
             number: Which epoch, counted from 0.
             first: How many batches of it to pass over, because they were done before.
         """
-        for rows in self.plan(number)[self.rank :: self.processes][first:]:
+        for rows in self.plan(number)[first:]:
             yield Batch(
                 self.pairs.source.padded(rows, self.pad_id),
                 self.pairs.target.padded(rows, self.pad_id),
@@ -129,7 +115,7 @@ class TokenBatches:
 
     @property
     def source_tokens(self) -> int:
-        """Source tokens of an epoch, EOS included, for all processes together."""
+        """Source tokens of an epoch, EOS included."""
         return int(self._source.sum())
 
     @property
@@ -211,25 +197,4 @@ def _cut(lengths: Indices, places: int) -> list[slice]:
         stop = start + max(1, fitting)
         slices.append(slice(start, stop))
         start = stop
-    return slices
-
-
-def _even(slices: list[slice], processes: int) -> list[slice]:
-    """Halve the fullest slices until their number is a multiple of the processes."""
-    slices = list(slices)
-    while len(slices) % processes:
-        fullest = max(
-            range(len(slices)), key=lambda i: slices[i].stop - slices[i].start
-        )
-        whole = slices[fullest]
-        middle = (whole.start + whole.stop) // 2
-        if middle == whole.start:
-            raise InputError(
-                f"{slices[-1].stop} sentence pairs are too few for {processes} "
-                "processes; use fewer processes."
-            )
-        slices[fullest : fullest + 1] = [
-            slice(whole.start, middle),
-            slice(middle, whole.stop),
-        ]
     return slices

@@ -46,7 +46,7 @@ __all__ = [
     "load_grammar",
 ]
 
-TRAIN_SIZE = 20_000
+TRAIN_SIZE = 40_000
 HELD_OUT_SIZE = 1_000
 
 

@@ -70,7 +70,7 @@ class Draw(PhraseDraw):
         subject: NounPhrase | Pronoun | None = None,
         *,
         tenses: Sequence[str] = TENSES,
-        adjuncts: float = 0.18,
+        adjuncts: float = 0.12,
         negated: float = 0.12,
         gap: str = "",
         filler: NounPhrase | None = None,
@@ -177,7 +177,7 @@ class Draw(PhraseDraw):
             clause.negated = False
             return NounPhrase(noun, False, WITHOUT_ARTICLE, (), self.links(4))
         phrase = self._object(noun, clause)
-        if self.chance(0.06) and "own" in noun.classes and not clause.negated:
+        if self.extra(0.06) and "own" in noun.classes and not clause.negated:
             owner = self.noun(nouns_of("person"))
             determiner = POSSESSIVES["I"] if "kin" in owner.classes else THE
             owners = self.noun_phrase(
@@ -191,15 +191,15 @@ class Draw(PhraseDraw):
         assert verb is not None
         state = verb.name in STATES
         manner = bool(verb.extra) and verb.frame != "put" and not clause.negated
-        if manner and self.chance(chance * 0.7):
+        if manner and self.extra(chance * 0.7):
             adverbial = MANNERS[self.pick(verb.extra)]
             clause.manner = AdverbPhrase(adverbial, self.links(2))
-        elif _has_place(verb) and self.chance(chance * 0.8):
+        elif _has_place(verb) and self.extra(chance * 0.8):
             kind = "buy" if verb.name in ("buy", "sell") else "person"
             animal = not _is_person(clause.subject)
             clause.place = self.place(PLACES["animal" if animal else kind])
         lasting = state or verb.base == "live" or _is_thing(clause.subject)
-        if lasting or not self.chance(chance * 1.3):
+        if lasting or not self.extra(chance * 1.3):
             return
         every = (
             isinstance(clause.subject, NounPhrase)

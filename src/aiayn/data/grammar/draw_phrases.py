@@ -50,6 +50,7 @@ class PhraseDraw:
         self.random = rng.random
         self.combine = combine
         self.combined = False
+        self.richness = 1.0  # scales the chance of all that a sentence can do without
         self.tags: set[str] = set()
         self._link = 0
         self._used: set[Noun | Verb] = set()
@@ -62,6 +63,10 @@ class PhraseDraw:
 
     def chance(self, probability: float) -> bool:
         return self.random() < probability
+
+    def extra(self, probability: float) -> bool:
+        """Whether to add what the sentence can do without."""
+        return self.chance(probability * self.richness)
 
     def pick(self, items: Sequence[Item]) -> Item:
         return items[int(self.random() * len(items))]
@@ -119,7 +124,7 @@ class PhraseDraw:
         if determiner is None:
             determiner = self._determiner(noun, many, subject)
         adjectives: tuple[Adjective, ...] = ()
-        if self.chance(adjective) and (first := self.adjective(noun)):
+        if self.extra(adjective) and (first := self.adjective(noun)):
             adjectives = (first,)
         return NounPhrase(noun, many, determiner, adjectives, self.links(4))
 
@@ -131,7 +136,7 @@ class PhraseDraw:
         if (number < 0.57 and own) or "kin" in noun.classes:
             return POSSESSIVES["I" if self.chance(0.6) else "we"]
         if many:
-            return self.pick(NUMERALS) if number < 0.85 else BARE
+            return self.pick(NUMERALS) if number < 0.7 else BARE
         if "mass" in noun.classes:
             return BARE
         if number < 0.65:
@@ -149,7 +154,7 @@ class PhraseDraw:
         if "person" in classes and self.chance(0.18):
             return self.pronoun()
         phrase = self.noun_phrase(self.noun(nouns_of(classes)), subject=True)
-        if self.chance(0.05) and verb.frame not in ("where", "put"):
+        if self.extra(0.05) and verb.frame not in ("where", "put"):
             self.modify(phrase)
         return phrase
 
