@@ -40,15 +40,18 @@ class _ChunkedLoss(torch.autograd.Function):
                 strict=True,
             ):
                 rows = rows.to(dtype)
-                logits = rows @ narrow_weight.T  # (chunk, vocab)
-                log_probs = logits.to(weight.dtype).log_softmax(-1)
-                right_log_probs = log_probs.gather(1, right[:, None])
-                plain -= right_log_probs.sum()
-                smoothed -= (1 - smoothing) * right_log_probs.sum()
+                logits = (rows @ narrow_weight.T).to(weight.dtype)  # (chunk, vocab)
+                probs = logits.softmax(-1)
+                # log Σ exp(logits), by the largest entry: its p cannot underflow.
+                normalisers = logits.amax(-1) - probs.amax(-1).log()
+                total = normalisers.sum()
+                right_total = logits.gather(1, right[:, None]).sum() - total
+                plain -= right_total
+                smoothed -= (1 - smoothing) * right_total
                 if smoothing:
-                    smoothed -= smoothing * log_probs.mean(-1).sum()
+                    smoothed -= smoothing * (logits.sum() / weight.size(0) - total)
                 # dL/dlogits = p - q, q being the smoothed target.
-                error = log_probs.exp_().sub_(smoothing / weight.size(0))
+                error = probs.sub_(smoothing / weight.size(0))
                 error.scatter_add_(
                     1, right[:, None], error.new_full((len(right), 1), smoothing - 1)
                 )
