@@ -58,3 +58,13 @@ def test_the_seed_decides():
     assert not layer(x).equal(first)
     torch.manual_seed(1)
     assert layer(x).equal(first)
+
+
+def test_a_double_is_scaled_in_double_precision():
+    output = Dropout(0.1)(torch.ones(1000, dtype=torch.float64))
+    dropped = round(0.1 * 2**16)
+    assert output.max().item() == pytest.approx(2**16 / (2**16 - dropped), rel=1e-15)
+
+
+def test_a_probability_next_to_one_stays_finite():
+    assert Dropout(1 - 1e-9)(torch.ones(100_000)).isfinite().all()

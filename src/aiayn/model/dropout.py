@@ -33,13 +33,14 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.p)
-        dropped = round(self.p * _LEVELS)
+        # At least one level keeps: 1 / (1 - p) has to stay finite.
+        dropped = min(round(self.p * _LEVELS), _LEVELS - 1)
         quads = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(
             -(2**63), None
         )  # each holds four 16-bit integers
         draws = quads.view(torch.int16)[: x.numel()].view(x.shape)
         keep = draws >= dropped - _LEVELS // 2
-        return x * (keep * (_LEVELS / (_LEVELS - dropped))).to(x.dtype)
+        return x * keep.to(x.dtype).mul_(_LEVELS / (_LEVELS - dropped))
 
     def extra_repr(self) -> str:
         """What print shows."""
