@@ -1,4 +1,4 @@
-"""Which device to compute on, and what machine this is, in words."""
+"""What to compute on and in, and what machine this is, in words."""
 
 import os
 import platform
@@ -28,6 +28,30 @@ def resolve_device(name: str = "auto") -> torch.device:
             "on this machine: leave the device out, or say cpu."
         )
     return torch.device(name)
+
+
+def resolve_precision(name: str, device: torch.device) -> torch.dtype:
+    """What to multiply in: 'auto' is bfloat16 where the device has units for it.
+
+    Args:
+        name: fp32, bf16 or auto.
+        device: Where the products are computed.
+
+    Returns:
+        ``torch.float32`` or ``torch.bfloat16``.
+    """
+    if name == "auto":
+        name = "bf16" if _multiplies_bf16(device) else "fp32"
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+
+
+def _multiplies_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    # torch has no public question for a CPU in all versions that we support.
+    units = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    known = [getattr(torch.cpu, unit, lambda: False) for unit in units]
+    return device.type == "cpu" and any(has_unit() for has_unit in known)
 
 
 def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from aiayn.checkpoint import load_tensors, read_json, save_tensors
+from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.data import Batch, Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
@@ -101,6 +101,8 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         trainer = Trainer(config, model, data.tokenizer.bos_id, group)
         session = Session(config, run, data, trainer)
         session.resume() if resume else session.begin()
+        if resume and group.first:
+            write_json(run.config, config.as_dict())
         with stop_request() as stop:
             session.train(stop)
         session.finish()
@@ -146,6 +148,7 @@ class Session:
             event="begin",
             parameters=parameters,
             processes=self.group.count,
+            precision=str(self.trainer.dtype).removeprefix("torch."),
             data=self.data.description,
             machine=describe_machine(self.group.device),
         )

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import Batch
+from aiayn.machine import resolve_precision
 from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
@@ -43,6 +44,7 @@ class Trainer:
     ) -> None:
         self.config = config
         self.processes = processes or Processes()
+        self.dtype = resolve_precision(config.precision, self.processes.device)
         self.model = model.to(self.processes.device)
         self.optimizer = torch.optim.Adam(
             model.parameters(),
@@ -138,8 +140,8 @@ class Trainer:
         if len(batch) <= self.processes.rank:  # too few rows for every process
             rows, share = slice(1), 0.0
         source, target = batch.source[rows].to(device), batch.target[rows].to(device)
-        dtype = torch.bfloat16 if self.config.precision == "bf16" else torch.float32
-        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+        narrow = self.dtype != torch.float32
+        with torch.autocast(device.type, self.dtype, enabled=narrow):
             smoothed, plain = self.objective(source, target)
         # DistributedDataParallel takes the mean over processes; we want the sum.
         (smoothed * (share * count / tokens)).backward()

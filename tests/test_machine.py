@@ -1,0 +1,58 @@
+"""The device and the precision that a run gets, asked for or found out."""
+
+import pytest
+import torch
+
+from aiayn.errors import InputError
+from aiayn.machine import describe_machine, resolve_device, resolve_precision
+
+CPU = torch.device("cpu")
+
+
+def test_what_is_asked_for_is_what_one_gets():
+    assert resolve_device("cpu") == CPU
+    assert resolve_precision("fp32", CPU) is torch.float32
+    assert resolve_precision("bf16", CPU) is torch.bfloat16
+
+
+def test_a_device_that_is_not_there_is_said_in_a_sentence():
+    with pytest.raises(InputError, match="one of auto, cpu, cuda and mps, not 'tpu'"):
+        resolve_device("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="'cuda' was asked for, but torch"):
+            resolve_device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("avx512", "amx", "expected"),
+    [
+        (False, False, torch.float32),
+        (True, False, torch.bfloat16),
+        (False, True, torch.bfloat16),
+    ],
+)
+def test_a_processor_with_units_for_bfloat16_uses_them(
+    monkeypatch, avx512, amx, expected
+):
+    answers = {"_is_avx512_bf16_supported": avx512, "_is_amx_tile_supported": amx}
+    for name, answer in answers.items():
+        monkeypatch.setattr(torch.cpu, name, lambda answer=answer: answer)
+    assert resolve_precision("auto", CPU) is expected
+
+
+def test_a_torch_that_does_not_know_its_processor_multiplies_in_float32(monkeypatch):
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.delattr(torch.cpu, name)
+    assert resolve_precision("auto", CPU) is torch.float32
+
+
+def test_mps_keeps_float32():
+    assert resolve_precision("auto", torch.device("mps")) is torch.float32
+
+
+def test_the_machine_is_described_in_words_and_numbers():
+    facts = describe_machine()
+    assert facts["torch"] == torch.__version__
+    assert facts["processor"]
+    assert facts["threads"] >= 1
+    assert "gpu" not in facts
