@@ -1,0 +1,37 @@
+"""Runs that are too long for the build: what was typed, where, and what came of it.
+
+``tools/record_run.py`` makes a record from a run's folder. It stays in the repository,
+so a chapter can draw it, and anyone can repeat it with its one command.
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from aiayn.errors import InputError
+
+
+def load_record(name: str) -> dict[str, Any]:
+    """Read a record.
+
+    Args:
+        name: The record's file without its ending.
+
+    Returns:
+        command, commit, config, log (one dictionary a line of the run's log; the first
+        names the machine), test (the score) and samples (sentence and translation).
+
+    Raises:
+        InputError: There is no such record; the message lists those that there are.
+    """
+    folder = files("aiayn.book").joinpath("records")
+    names = sorted(
+        file.name.removesuffix(".json")
+        for file in folder.iterdir()
+        if file.name.endswith(".json")
+    )
+    if name not in names:
+        raise InputError(
+            f"There is no record {name!r}; there are {', '.join(names) or 'none'}."
+        )
+    return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))

@@ -1,0 +1,38 @@
+"""Recorded runs: complete, repeatable by one command, and found by name."""
+
+from importlib.resources import files
+
+import pytest
+
+from aiayn.book.records import load_record
+from aiayn.errors import InputError
+from aiayn.training import TrainingConfig
+
+NAMES = sorted(
+    file.name.removesuffix(".json")
+    for file in files("aiayn.book").joinpath("records").iterdir()
+    if file.name.endswith(".json")
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_says_what_was_run_where_and_what_came_of_it(name):
+    record = load_record(name)
+    assert record["command"].startswith("aiayn ")
+    assert len(record["commit"]) == 40
+    begin, end = record["log"][0], record["log"][-1]
+    assert begin["event"] == "begin"
+    assert begin["machine"]["processor"]
+    assert end["step"] == record["config"]["steps"]
+    assert f"= {record['test']['bleu']:.2f} " in record["test"]["printed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_s_configuration_can_still_be_read(name):
+    config = TrainingConfig.from_dict(load_record(name)["config"])
+    assert not config.output.is_absolute()
+
+
+def test_an_unknown_record_is_answered_with_those_that_there_are():
+    with pytest.raises(InputError, match=r"no record 'nothing'; there are .*multi30k"):
+        load_record("nothing")

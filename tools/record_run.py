@@ -1,0 +1,80 @@
+"""Make a record of a training run: score its translations, and keep it in the book.
+
+Usage: python tools/record_run.py RUN NAME COMMAND
+
+RUN is the folder that ``aiayn train`` wrote, NAME the record's name, COMMAND what was
+typed. The test set is scored once, with the paper's search: beam 4, α = 0.6.
+"""
+
+import argparse
+import subprocess
+import time
+from pathlib import Path
+
+from aiayn.checkpoint import read_json, write_json
+from aiayn.data import load_corpus
+from aiayn.inference import evaluate_bleu, load_translator, translate
+from aiayn.run import RunFolder
+from aiayn.training import TrainingConfig
+
+RECORDS = Path(__file__).parent.parent / "src/aiayn/book/records"
+# Captions of our own: the corpus itself does not belong in a repository.
+CAPTIONS = (
+    "A dog is running through the snow.",
+    "Two children are playing football on the beach.",
+    "A woman in a red dress is reading a book.",
+    "An old man is sitting on a bench and feeding the birds.",
+    "A group of people is waiting for the train.",
+    "Three musicians are playing on a street at night.",
+    "A man without shoes climbs up a steep rock.",
+)
+
+
+def record(run: RunFolder, command: str, commit: str) -> dict:
+    """Everything about the run that is worth keeping."""
+    config = TrainingConfig.from_dict(read_json(run.config))
+    text = load_corpus(config.corpus, source=config.source, target=config.target).test
+    model, tokenizer = load_translator(run.path)
+    began = time.perf_counter()
+    hypotheses = translate(text.source, model, tokenizer)
+    seconds = time.perf_counter() - began
+    cased = evaluate_bleu(hypotheses, text.target)
+    lower = evaluate_bleu(hypotheses, text.target, lowercase=True)
+    return {
+        "command": command,
+        "commit": _git("rev-parse", commit),
+        "config": config.as_dict() | {"output": run.path.name},
+        "log": run.read_log(),
+        "test": {
+            "bleu": cased.score,
+            "printed": cased.text,
+            "lowercase_bleu": lower.score,
+            "seconds": round(seconds, 1),
+        },
+        "samples": list(
+            zip(CAPTIONS, translate(CAPTIONS, model, tokenizer), strict=True)
+        ),
+    }
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def main() -> None:
+    """Read the command line, write the record, print its score."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("command")
+    parser.add_argument("--commit", default="HEAD", help="what the run was made with")
+    words = parser.parse_args()
+    content = record(RunFolder(words.run), words.command, words.commit)
+    write_json(RECORDS / f"{words.name}.json", content)
+    print(content["test"]["printed"])
+
+
+if __name__ == "__main__":
+    main()
