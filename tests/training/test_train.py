@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 import torch
@@ -32,31 +32,21 @@ def losses(run):
 
 def command(config, *words):
     """A command line that trains as the configuration says."""
-    model = config.model
-    flags = {
-        "corpus": config.corpus,
-        "output": config.output,
-        "tokens-per-batch": config.tokens_per_batch,
-        "steps": config.steps,
-        "warmup-steps": config.warmup_steps,
-        "log-every": config.log_every,
-        "validate-every": config.validate_every,
-        "validation-sentences": config.validation_sentences,
-        "keep": config.keep,
-        "device": "cpu",
-        "threads": 1,
-        "model.vocab-size": model.vocab_size,
-        "model.d-model": model.d_model,
-        "model.d-ff": model.d_ff,
-        "model.num-heads": model.num_heads,
-        "model.num-encoder-layers": model.num_encoder_layers,
-        "model.num-decoder-layers": model.num_decoder_layers,
-        "model.dropout": model.dropout,
-    }
-    pairs = [
-        part for name, value in flags.items() for part in (f"--{name}", str(value))
-    ]
-    return [sys.executable, *words, "-m", "aiayn", "train", "grammar", *pairs]
+    flags = differences(config, TrainingConfig.grammar())
+    return [sys.executable, *words, "-m", "aiayn", "train", "grammar", *flags]
+
+
+def differences(config, recipe, prefix=""):
+    """The flags that turn the recipe into the configuration."""
+    for field in fields(config):
+        value, usual = getattr(config, field.name), getattr(recipe, field.name)
+        name = prefix + field.name.replace("_", "-")
+        if is_dataclass(value):
+            yield from differences(value, usual, f"{name}.")
+        elif isinstance(value, bool) and value != usual:
+            yield f"--{name}" if value else f"--no-{name}"
+        elif value != usual:
+            yield from (f"--{name}", str(value))
 
 
 def test_learns_to_count_and_leaves_a_folder_that_translates(config):
@@ -206,7 +196,9 @@ def test_two_processes_give_the_gradients_and_losses_of_one(config, tmp_path):
 def test_accumulated_batches_are_one_large_batch():
     torch.manual_seed(0)
     config = TrainingConfig.grammar(
-        model=TransformerConfig.tiny(vocab_size=20, dropout=0.0), warmup_steps=1
+        model=TransformerConfig.tiny(vocab_size=20, dropout=0.0),
+        warmup_steps=1,
+        precision="fp32",
     )
     rows = Batch(torch.randint(3, 20, (6, 5)), torch.randint(3, 20, (6, 4)))
     rows.target[0, 2:] = 0

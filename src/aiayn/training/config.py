@@ -123,12 +123,10 @@ class TrainingConfig:
 
     @classmethod
     def grammar(cls, **changes) -> "TrainingConfig":
-        """The embedded corpus: no download, about two minutes on one core.
-
-        Batches are small: so little text teaches more in many short steps than in few
-        long ones. The vocabulary holds most words whole, and nothing is dropped, since
-        a model of this size does not learn 40,000 pairs by heart in six epochs.
-        """
+        """The embedded corpus: no download, two or three minutes on one core."""
+        # In so few minutes, many small steps teach more than few large ones; most words
+        # are whole pieces; and nothing is dropped, since so small a model does not
+        # learn 40,000 pairs by heart.
         config = cls(
             corpus="grammar",
             corpus_size=40_000,
