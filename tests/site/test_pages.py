@@ -30,6 +30,18 @@ def test_page_is_quiet_and_fits(browser, page, width, theme):
     assert overflow == 0, f"{page} scrolls sideways by {overflow} px at {width} px"
 
 
+def test_no_output_lies_on_a_light_sheet_in_the_dark(browser, page):
+    """The theme puts one under every table and chart that it does not know."""
+    browser.look(1280, "dark")
+    browser.open(page)
+    light = browser.run(
+        "return [...document.querySelectorAll('.cell_output .text_html')]"
+        ".map(output => getComputedStyle(output).backgroundColor)"
+        ".filter(colour => Math.min(...colour.match(/[\\d.]+/g).slice(0, 3)) > 128)"
+    )
+    assert light == []
+
+
 def test_formulas_are_typeset(browser, page):
     """No TeX is left raw, none was refused."""
     browser.look(1280, "light")
