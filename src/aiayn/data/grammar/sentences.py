@@ -4,33 +4,23 @@ from collections.abc import Callable
 
 from aiayn.data.grammar.anaphora import anaphora
 from aiayn.data.grammar.clauses import Clause, SubordinateClause
+from aiayn.data.grammar.copulas import (
+    DESCRIBED,
+    comparison,
+    copula,
+    copula_clause,
+    definite,
+)
 from aiayn.data.grammar.draw import PLAIN_TENSES, STATES, TENSES, Draw
-from aiayn.data.grammar.english_order import english_clause, english_question
+from aiayn.data.grammar.english_order import english_clause
 from aiayn.data.grammar.german_order import german_clause
-from aiayn.data.grammar.nouns import Noun, nouns_of
-from aiayn.data.grammar.phrases import (
-    THE,
-    AdjectivePhrase,
-    NounPhrase,
-    word,
-)
-from aiayn.data.grammar.verbs import VERBS, verbs_of
+from aiayn.data.grammar.nouns import nouns_of
+from aiayn.data.grammar.phrases import THE, NounPhrase, word
+from aiayn.data.grammar.questions import question, wh_question
+from aiayn.data.grammar.verbs import MAIN_VERBS, SHORT_VERBS, verbs_of
 from aiayn.data.grammar.whole import Pair, finished, statement, with_subordinate
-from aiayn.data.grammar.words import (
-    ADJECTIVES,
-    COMPARABLE,
-    Adjective,
-    adjectives_of,
-)
+from aiayn.data.grammar.words import ADJECTIVES
 
-# Drinks have but one verb to go with; it is drawn more often, lest they be rare.
-MAIN_VERBS = tuple(
-    verb
-    for verb in VERBS
-    for _ in range(3 if verb.name == "drink" else 1)
-    if verb.frame not in ("that", "whether")
-)
-SHORT_VERBS = tuple(v for v in MAIN_VERBS if v.frame in ("itr", "acc", "dat", "to"))
 ACTIONS = tuple(v for v in SHORT_VERBS if v.name not in STATES)
 EMBEDDING_VERBS = (*verbs_of("that"), *verbs_of("whether"))
 CONJUNCTIONS = {
@@ -65,75 +55,6 @@ def simple(draw: Draw) -> Pair:
     return statement(draw, clause)
 
 
-def copula(draw: Draw) -> Pair:
-    """*The old house is very beautiful.*"""
-    noun = draw.noun(nouns_of(_DESCRIBED))
-    subject = _definite(draw.noun_phrase(noun, plural=0.3, adjective=0.0))
-    if subject.modifier is None and draw.chance(0.2):
-        draw.modify(subject)
-    return statement(draw, _copula(draw, subject))
-
-
-_DESCRIBED = (
-    "person animal food thing vehicle furniture built room area tale plant drink part"
-)
-
-
-def _copula(
-    draw: Draw, subject: NounPhrase, tenses=("present", "present", "past")
-) -> Clause:
-    clause = Clause(subject, None, draw.pick(tenses), draw.links(3))
-    clause.predicate = draw.predicate(subject.noun)
-    clause.negated = draw.chance(0.15)
-    if clause.negated:
-        draw.tags.add("negation")
-        clause.predicate.degree = None
-    return clause
-
-
-def comparison(draw: Draw) -> Pair:
-    """*The dog is bigger than the cat.*"""
-    noun = draw.noun(nouns_of(" ".join(_COMPARED)))
-    subject = _definite(draw.noun_phrase(noun, adjective=0.0))
-    adjectives = [
-        a for a in adjectives_of(noun) if _compares(a, noun) and draw.allows(a, noun)
-    ]
-    adjective = draw.pick(adjectives)
-    draw.note(adjective, noun)
-    kind = next(kind for kind in _COMPARED if kind in noun.classes)
-    others = [other for other in nouns_of(kind) if adjective.fits(other)]
-    standard = _definite(draw.noun_phrase(draw.noun(others), adjective=0.0))
-    clause = Clause(subject, None, draw.pick(("present", "past")), draw.links(3))
-    clause.predicate = AdjectivePhrase(adjective, None, standard, draw.links(2))
-    return statement(draw, clause)
-
-
-_COMPARED = (
-    "person",
-    "animal",
-    "clothes",
-    "vessel",
-    "device",
-    "vehicle",
-    "furniture",
-    "built",
-)
-
-
-def _compares(adjective: Adjective, noun: Noun) -> bool:
-    sized = bool(noun.classes & {"animal", "vehicle", "vessel", "device"})
-    if sized and adjective.english in ("big", "small"):  # no mouse outgrows a goat
-        return False
-    return adjective.english in COMPARABLE
-
-
-def _definite(phrase: NounPhrase) -> NounPhrase:
-    """Makes *a* and its like *the*: who describes a thing has it in mind."""
-    if not phrase.definite:
-        phrase.determiner = THE
-    return phrase
-
-
 def relative_subject(draw: Draw) -> Pair:
     """*The key that the children found is old.* The verb agrees across the clause."""
     noun = draw.noun(nouns_of(_RELATED))
@@ -142,7 +63,7 @@ def relative_subject(draw: Draw) -> Pair:
     verbs = [v for v in ACTIONS if noun in nouns_of(v.subjects) and draw.is_new(v)]
     if verbs and draw.chance(0.5):
         return statement(draw, draw.clause(draw.pick(verbs), subject, adjuncts=0.1))
-    return statement(draw, _copula(draw, subject))
+    return statement(draw, copula_clause(draw, subject))
 
 
 _RELATED = "person animal food thing vehicle furniture town home tale"
@@ -182,7 +103,7 @@ def subordinate(draw: Draw) -> Pair:
     main = draw.clause(draw.pick(ACTIONS), tenses=(tense,), adjuncts=0.1)
     if draw.chance(0.2):
         noun = draw.noun(nouns_of("person animal"))
-        subject = _definite(draw.noun_phrase(noun, adjective=0.0))
+        subject = definite(draw.noun_phrase(noun, adjective=0.0))
         inner = Clause(subject, None, tense, draw.links(3))
         moods = [mood for mood in _MOODS if mood.fits(noun) and draw.allows(mood, noun)]
         inner.predicate = draw.predicate(noun, draw.pick(moods))
@@ -209,9 +130,11 @@ def complement(draw: Draw) -> Pair:
     if verb.base == "hope" and tense == "present":
         tenses = ("present", "future", "can")
     if draw.chance(0.25):
-        noun = draw.noun(nouns_of(_DESCRIBED))
+        noun = draw.noun(nouns_of(DESCRIBED))
         kinds = (tense,)
-        inner = _copula(draw, _definite(draw.noun_phrase(noun, adjective=0.0)), kinds)
+        inner = copula_clause(
+            draw, definite(draw.noun_phrase(noun, adjective=0.0)), kinds
+        )
     else:
         inner = draw.clause(draw.pick(SHORT_VERBS), tenses=tenses, adjuncts=0.15)
     pair = ("that", "dass")
@@ -220,59 +143,6 @@ def complement(draw: Draw) -> Pair:
     main.content = SubordinateClause(pair, inner, draw.links(1))
     draw.tags |= {"subordinate", "complement"}
     return statement(draw, main)
-
-
-# In the present the sentence begins with any of all the verbs: no form of them is often
-# seen with a capital letter.
-ASKED = (*("past",) * 4, *("can",) * 2, "want", "should", "future", "present")
-
-
-def question(draw: Draw) -> Pair:
-    """*Does the dog sleep in the garden?*"""
-    draw.tags.add("question")
-    if draw.chance(0.25):
-        noun = draw.noun(nouns_of(_DESCRIBED))
-        clause = _copula(
-            draw, _definite(draw.noun_phrase(noun, adjective=0.0)), ("present", "past")
-        )
-        clause.negated = False
-    else:
-        verb = draw.pick(SHORT_VERBS)
-        clause = draw.clause(verb, tenses=ASKED, adjuncts=0.1, negated=0.0)
-    source, target = english_question(clause), german_clause(clause, "first")
-    return finished(source[1], target, "?", draw.links(1), "SQ")
-
-
-def wh_question(draw: Draw) -> Pair:
-    """*Where does the dog sleep? What does the boy eat? Why …?*"""
-    draw.tags.add("question")
-    kind = draw.pick(("where", "what", "why", "when"))
-    tenses = ("present", "past")
-    if kind == "where":
-        verb = draw.pick([v for v in MAIN_VERBS if v.name in _WHERE])
-        words = ("Where", "Wo" if verb.frame == "where" else "Wohin")
-    elif kind == "what":
-        verb = draw.pick([v for v in verbs_of("acc") if "person" not in v.objects])
-        words = ("What", "Was")
-    else:
-        verb = draw.pick(SHORT_VERBS)
-        words = ("Why", "Warum") if kind == "why" else ("When", "Wann")
-    gap = ""
-    if kind == "what":
-        gap = "accusative"
-    elif kind == "where":
-        gap = "place" if verb.frame == "where" else "goal"
-    clause = draw.clause(verb, tenses=tenses, adjuncts=0.0, negated=0.0, gap=gap)
-    link = draw.links(1)
-    label, tag = ("WHNP", "WP") if kind == "what" else ("WHADVP", "WRB")
-    source = [(label, [word(tag, words[0], link)]), english_question(clause)]
-    german_label, german_tag = ("NP", "PWS") if kind == "what" else ("ADVP", "PWAV")
-    front = (german_label, [word(german_tag, words[1], link)])
-    target = german_clause(clause, "second", front=front)
-    return finished(source, target, "?", draw.links(1), "SBARQ")
-
-
-_WHERE = ("live", "stand", "lie", "sit", "go", "run", "jump", "travel")
 
 
 def coordination(draw: Draw) -> Pair:

@@ -209,3 +209,13 @@ def verbs_with_object(noun: Noun, frames: str) -> tuple[Verb, ...]:
         for verb in verbs_of(frame)
         if noun in nouns_of(verb.objects)
     )
+
+
+# Drinks have but one verb to go with; it is drawn more often, lest they be rare.
+MAIN_VERBS = tuple(
+    verb
+    for verb in VERBS
+    for _ in range(3 if verb.name == "drink" else 1)
+    if verb.frame not in ("that", "whether")
+)
+SHORT_VERBS = tuple(v for v in MAIN_VERBS if v.frame in ("itr", "acc", "dat", "to"))
