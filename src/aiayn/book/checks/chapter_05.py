@@ -49,7 +49,7 @@ def _merge(context: Tensor) -> Tensor:
     return context.transpose(0, 1).flatten(1)
 
 
-def _attend(query: Tensor, key: Tensor, value: Tensor, divisor: float = 0) -> Tensor:
+def _attend(query: Tensor, key: Tensor, value: Tensor, divisor: float = 0.0) -> Tensor:
     scores = query @ key.mT / (divisor or math.sqrt(query.size(-1)))
     return scores.softmax(-1) @ value
 
@@ -69,7 +69,7 @@ def _divided_by_the_wrong_root(x, W_Q, W_K, W_V, W_O, num_heads):
 
 def _not_divided(x, W_Q, W_K, W_V, W_O, num_heads):
     parts = (_split(x @ W, num_heads) for W in (W_Q, W_K, W_V))
-    return _merge(_attend(*parts, divisor=1)) @ W_O
+    return _merge(_attend(*parts, divisor=1.0)) @ W_O
 
 
 def _reshaped_in_place_of_split(x, W_Q, W_K, W_V, W_O, num_heads):
