@@ -8,7 +8,7 @@ from torch import Tensor
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
-def _encode(place: float, d_model: int) -> list[float]:
+def _encode(place: int, d_model: int) -> list[float]:
     """The formula, number by number."""
     numbers = []
     for i in range(d_model // 2):
