@@ -137,6 +137,16 @@ def test_curves_show_mean_spread_and_runs():
     assert ">loss [nats]</text>" in svg
 
 
+@pytest.mark.parametrize(("name", "columns"), [("a", 8), ("seventeen letters", 2)])
+def test_legend_of_curves_fits_a_phone(name, columns):
+    """Long names stand in fewer columns, in colour's legend and the dashes' alike."""
+    rows = [{"step": 1, "loss": 1, "model": name}]
+    chart = curves(rows, "step", "loss", "model", **words({})).to_dict()
+    (mean,) = chart["layer"]
+    for channel in ("color", "strokeDash"):
+        assert mean["encoding"][channel]["legend"]["columns"] == columns
+
+
 def test_curves_without_seeds_have_no_band():
     """One run is one line."""
     rows = [{k: v for k, v in r.items() if k != "seed"} for r in runs(1)]

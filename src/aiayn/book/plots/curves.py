@@ -11,6 +11,9 @@ from aiayn.errors import InputError
 
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 4])
 
+# Pixels: what a phone leaves to a chart, and what a legend's entry takes.
+_PHONE, _SYMBOL, _LETTER = 310, 30, 6.5
+
 
 def curves(
     data: Any,
@@ -54,17 +57,24 @@ def curves(
         )
     colours = [colour.mark for colour in SERIES[: len(groups)]]
     dashes = list(_DASHES[: len(groups)])
+    legend = alt.Legend(columns=_columns(groups))
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X(_field(x), title=x, scale=_scale(log_x)),
         color=alt.Color(
-            _field(by, "N"), title=by, scale=alt.Scale(domain=groups, range=colours)
+            _field(by, "N"),
+            title=by,
+            scale=alt.Scale(domain=groups, range=colours),
+            legend=legend,
         ),
     )
     vertical = {"title": y, "scale": _scale(log_y)}
     mean = base.mark_line().encode(
         y=alt.Y(_field(y), aggregate="mean", **vertical),
         strokeDash=alt.StrokeDash(
-            _field(by, "N"), title=by, scale=alt.Scale(domain=groups, range=dashes)
+            _field(by, "N"),
+            title=by,
+            scale=alt.Scale(domain=groups, range=dashes),
+            legend=legend,
         ),
         tooltip=[
             alt.Tooltip(_field(by, "N"), title=by),
@@ -98,6 +108,12 @@ def _rows(data: Any, columns: Sequence[str]) -> list[dict[str, Any]]:
             f"each of them; missing: {', '.join(missing) or 'every row'}."
         )
     return [dict(row) for row in rows]
+
+
+def _columns(names: Sequence[Any]) -> int:
+    """How many entries of the legend fit side by side on a phone."""
+    longest = max(len(str(name)) for name in names)
+    return max(1, int(_PHONE / (_SYMBOL + _LETTER * longest)))
 
 
 def _field(name: str, kind: str = "Q") -> str:
