@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import register_random, settings
+from hypothesis import Phase, register_random, settings
 from jaxtyping import config, install_import_hook
 
 # Before anything imports aiayn: from here on beartype holds every call against the
@@ -24,6 +24,10 @@ class TorchRandom:
 _torch_random = TorchRandom()  # hypothesis itself holds no more than a weak reference
 register_random(_torch_random)
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=25)
+# For mutants, which only have to fail: no search for the smallest example.
+settings.register_profile(
+    "mutant", settings.get_profile("fixed"), phases=[Phase.generate]
+)
 settings.load_profile("fixed")
 
 

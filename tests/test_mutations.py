@@ -1,93 +1,97 @@
-"""Five mistakes that everyone makes once: each must be caught by the tests.
+"""The famous mistakes of this model: the ordinary tests catch each of them.
 
-A mutant is a module of the package with one expression changed. The checks are those
-that the ordinary tests run, so what is shown here is that they can fail.
+A mutant is a copy of the package with one expression changed, the same that the book's
+bug clinic hands out. The very test that the suite runs is run against the copy, in a
+process of its own, and has to fail.
 """
 
-import importlib
-import inspect
-import types
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
-from aiayn.model import Transformer, shift_right
-from tests.model import checks
+import aiayn
+from aiayn.book.clinic import BUGS, Bug, admit, reveal
+from aiayn.errors import InputError
 
+ROOT = Path(__file__).resolve().parents[1]
 
-class UnbiasedLayerNorm(nn.LayerNorm):
-    """LayerNorm with torch's default standard deviation, and eps outside the root."""
-
-    def forward(self, x):
-        mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
-        return self.weight * (x - mean) / (std + self.eps) + self.bias
-
-
-def mutant(name, old, new, **names):
-    """The module of that name, with old replaced by new in its source."""
-    source = inspect.getsource(importlib.import_module(name))
-    assert old in source, f"{old!r} is no longer in {name}: mend this test"
-    module = types.ModuleType(name)
-    vars(module).update(names)
-    exec(compile(source.replace(old, new), f"mutant of {name}", "exec"), vars(module))
-    return module
-
-
-def drop_the_scale():
-    attention = mutant("aiayn.model.attention", " / math.sqrt(d_k)", "")
-    checks.check_attention_by_hand(attention.scaled_dot_product_attention)
-
-
-def softmax_over_queries():
-    attention = mutant("aiayn.model.attention", "softmax(dim=-1)", "softmax(dim=-2)")
-    checks.check_attention_by_hand(attention.scaled_dot_product_attention)
+CAUGHT_BY = {
+    "no-scale": "model/test_attention::test_dot_product_attention_by_hand",
+    "wrong-axis": "model/test_attention::test_dot_product_attention_is_torchs",
+    "mask-only-in-training": "model/test_transformer::test_the_whole_model_is_torchs",
+    "labels-not-shifted": "model/test_transformer::test_no_logit_depends_on_its_label",
+    "position-always-zero": "model/test_cache::test_step_by_step_is_all_at_once",
+    "padding-as-start": (
+        "inference/test_search::test_greedy_search_takes_the_most_probable_token"
+    ),
+    "layer-norm": "model/test_layers::test_encoder_layer_is_torchs",
+    "schedule-per-batch": (
+        "training/test_train::test_accumulated_batches_are_one_large_batch"
+    ),
+    "deep-copies": "model/test_layers::test_layers_start_different",
+    "minus-a-billion": "model/test_transformer::test_half_precision_stays_finite",
+    "wrong-root": "model/test_attention::test_multi_head_attention_is_torchs",
+    "dropout-in-evaluation": "model/test_dropout::test_evaluation_changes_nothing",
+    "padding-counts": (
+        "training/test_loss::test_padding_changes_neither_loss_nor_gradient"
+    ),
+}
 
 
-def no_causal_mask():
-    call = "causal_mask(target.size(1), target.device)"
-    transformer = mutant("aiayn.model.transformer", call, "None")
-    checks.check_future_has_no_gradient(transformer.Transformer)
-
-
-def unshifted_labels():
-    shifted = "torch.cat([start, target], dim=1)[:, :-1]"
-    transformer = mutant("aiayn.model.transformer", shifted, "target")
-    checks.check_label_is_not_read(Transformer, transformer.shift_right)
-
-
-def unbiased_layer_norm():
-    layers = mutant(
-        "aiayn.model.layers",
-        "nn.LayerNorm(",
-        "UnbiasedLayerNorm(",
-        UnbiasedLayerNorm=UnbiasedLayerNorm,
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_an_ordinary_test_fails_for_the_mutant(bug, tmp_path):
+    """One test, named above, fails: it does not merely break off."""
+    package = tmp_path / "aiayn"
+    shutil.copytree(Path(aiayn.__file__).parent, package)
+    module = package / f"{bug.module.replace('.', '/')}.py"
+    module.write_text(bug.infect(module.read_text("utf-8")), "utf-8")
+    file, _, test = CAUGHT_BY[bug.id].partition("::")
+    run = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-n",
+                "0",
+                "-p",
+                "no:cacheprovider",
+            ),
+            *("--hypothesis-profile", "mutant", f"tests/{file}.py::{test}"),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
-    checks.check_encoder_layer_matches_torch(layers.EncoderLayer, "post")
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout + run.stderr
 
 
-MUTATIONS = [
-    drop_the_scale,
-    softmax_over_queries,
-    no_causal_mask,
-    unshifted_labels,
-    unbiased_layer_norm,
-]
+def test_a_patient_is_the_package_with_one_mistake():
+    """It is imported under its own name, all of it, and only that piece differs."""
+    patient = admit(1)
+    assert patient.Transformer.__module__ == "patient_1.model.transformer"
+    assert patient is admit(1)
+    assert patient.Transformer is not aiayn.Transformer
+    assert reveal(1).splitlines() == [
+        "aiayn/model/attention.py",
+        "-    scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)",
+        "+    scores = query @ key.mT  # (..., queries, keys)",
+    ]
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_the_mutation_is_caught(mutation):
-    with pytest.raises(AssertionError) as caught:
-        mutation()
-    assert "mend this test" not in str(caught.value)
+@pytest.mark.parametrize("number", [0, len(BUGS) + 1])
+def test_only_those_patients_are_there(number):
+    with pytest.raises(InputError, match=f"1 to {len(BUGS)}"):
+        admit(number)
 
 
-def test_the_unmutated_modules_pass():
-    attention = mutant("aiayn.model.attention", "softmax", "softmax")
-    layers = mutant("aiayn.model.layers", "LayerNorm", "LayerNorm")
-    transformer = mutant("aiayn.model.transformer", "causal_mask", "causal_mask")
-    checks.check_attention_by_hand(attention.scaled_dot_product_attention)
-    checks.check_future_has_no_gradient(transformer.Transformer)
-    checks.check_label_is_not_read(transformer.Transformer, shift_right)
-    torch.manual_seed(0)
-    checks.check_encoder_layer_matches_torch(layers.EncoderLayer, "post")
+def test_a_bug_must_fit_the_source():
+    """A change of the package may not turn a patient healthy unnoticed."""
+    with pytest.raises(InputError, match="occurs 0 times"):
+        Bug("gone", "model.attention", "a b", "b a").infect("a + b")

@@ -24,7 +24,7 @@ def table(root: Path = ROOT) -> str:
             name, title = chapter["name"], chapter["title"]
             if (root / "notebooks" / f"{name}.ipynb").exists():
                 title = f"[{title}](notebooks/{name}.ipynb)"
-            number = int(name.partition("-")[0])
+            number = name[:2].lstrip("0") if name[:2].isdigit() else ""
             lines.append(
                 f"| {number} | {title} | {chapter['paper']} | {chapter['question']} |"
             )

@@ -28,11 +28,12 @@ KINDS = {
     "take-aways": "take-away",
 }
 LABEL = re.compile(
-    r"(?:from )?(?:the )?(?P<kind>[a-z-]+)(?: first)?(?: \d+(?:\.\d+)*)?(?:,? §.*)?",
+    r"(?:from )?(?:the )?(?P<kind>[a-z-]+)(?: first)?"
+    r"(?: (?:[A-Z]\.)?\d+(?:\.\d+)*)?(?:,? §.*)?",
     re.IGNORECASE,
 )
 BETWEEN_LABEL_AND_TITLE = re.compile(r"\s*[—–:.]\s+")
-NUMBER = re.compile(r"\d+(?:\.\d+)+")
+NUMBER = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)+")
 
 
 class callout(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)
@@ -74,7 +75,7 @@ def make_callout(quote: nodes.block_quote) -> callout | None:
     box = callout(kind=kind, classes=["callout", f"callout-{kind}"])
     number = NUMBER.search(label)
     if number and "§" not in label:
-        box["ids"].append(f"{kind}-{number.group().replace('.', '-')}")
+        box["ids"].append(f"{kind}-{number.group().lower().replace('.', '-')}")
     head = callout_lead()
     head += nodes.inline("", label, classes=["callout-kind"])
     if title:

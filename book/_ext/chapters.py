@@ -20,9 +20,9 @@ def parts() -> list[dict]:
     return yaml.safe_load(DATA.read_text(encoding="utf-8"))
 
 
-def number(name: str) -> int:
-    """The number in a notebook's name: 3 for ``03-attention``."""
-    return int(name.partition("-")[0])
+def number(name: str) -> str:
+    """The number in a notebook's name: 3 for ``03-attention``; none for some."""
+    return name[:2].lstrip("0") if name[:2].isdigit() else ""
 
 
 class Chapters(SphinxDirective):
@@ -44,7 +44,7 @@ class Chapters(SphinxDirective):
             written = document in self.env.found_docs
             paragraph = nodes.paragraph()
             paragraph += nodes.inline(
-                "", str(number(chapter["name"])), classes=["chapter-number"]
+                "", number(chapter["name"]), classes=["chapter-number"]
             )
             paragraph += nodes.Text(" ")
             title = nodes.inline("", chapter["title"], classes=["chapter-title"])

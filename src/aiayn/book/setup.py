@@ -30,10 +30,10 @@ def setup(chapter: str, seed: int = SEED) -> None:
         InputError: `chapter` is not of the form ``"03-attention"``, or the chart
             libraries are missing.
     """
-    if not re.fullmatch(r"\d\d-[a-z0-9-]+", chapter):
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", chapter):
         raise InputError(
-            f"chapter is {chapter!r}, but a notebook's name was expected, two digits "
-            "and words joined by hyphens, such as '03-attention'."
+            f"chapter is {chapter!r}, but a notebook's name was expected, words joined "
+            "by hyphens, such as '03-attention'."
         )
     random.seed(seed)
     np.random.seed(seed)
