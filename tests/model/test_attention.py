@@ -17,8 +17,7 @@ from aiayn.model import (
     scaled_dot_product_attention,
 )
 from aiayn.model.attention import FUSED_FROM
-from tests.model import checks
-from tests.model.checks import random
+from tests.model.samples import random
 from tests.model.twins import assert_same_gradients, multi_head_twin, randomize
 
 DEVICES = [
@@ -46,7 +45,17 @@ both_kinds = pytest.mark.parametrize(
 
 
 def test_dot_product_attention_by_hand():
-    checks.check_attention_by_hand(scaled_dot_product_attention)
+    """Two keys, d_k = 4. The query's dot products are 2·ln 3 and 0.
+
+    Divided by √4 they are ln 3 and 0; the softmax of those is 3/4 and 1/4; and the mean
+    of the values (4, 0) and (0, 8) with these weights is (3, 2).
+    """
+    query = torch.tensor([[2.0, 0.0, 0.0, 0.0]])
+    key = torch.tensor([[math.log(3), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    value = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
+    context, weights = scaled_dot_product_attention(query, key, value)
+    assert_close(weights, torch.tensor([[0.75, 0.25]]))
+    assert_close(context, torch.tensor([[3.0, 2.0]]))
 
 
 def test_additive_attention_by_hand():
@@ -72,7 +81,11 @@ MASKS = {
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_dot_product_attention_is_torchs(mask):
-    checks.check_attention_matches_torch(scaled_dot_product_attention, mask)
+    """The same context as torch's, whatever the leading dimensions of the mask."""
+    query, key, value = random(2, 3, 5, 4), random(2, 3, 6, 4), random(2, 3, 6, 7)
+    context, _ = scaled_dot_product_attention(query, key, value, mask)
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert_close(context, expected)
 
 
 @both_kinds

@@ -6,7 +6,7 @@ import torch
 from aiayn.errors import InputError
 from aiayn.model import Transformer
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
-from tests.model.checks import small_config
+from tests.model.samples import small_config
 
 MODELS = {
     "transformer": lambda: Transformer(small_config()),

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from aiayn.model import Transformer
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
-from tests.model.checks import small_config
+from tests.model.samples import small_config
 
 
 def recurrent(attention):

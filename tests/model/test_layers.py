@@ -18,8 +18,7 @@ from aiayn.model import (
     TokenEmbedding,
     causal_mask,
 )
-from tests.model import checks
-from tests.model.checks import random, small_config
+from tests.model.samples import random, small_config
 from tests.model.twins import assert_same_gradients, layer_twin, randomize
 
 both_norms = pytest.mark.parametrize("norm", ["post", "pre"])
@@ -99,7 +98,18 @@ def test_embeddings_start_at_the_size_that_their_two_jobs_need():
 
 @both_norms
 def test_encoder_layer_is_torchs(norm):
-    checks.check_encoder_layer_matches_torch(EncoderLayer, norm)
+    """Outputs and gradients of nn.TransformerEncoderLayer with the same weights."""
+    config = small_config(norm=norm)
+    ours = randomize(EncoderLayer(config))
+    twin, pairs = layer_twin(ours, config)
+    x = random(2, 5, config.d_model)
+    mask = causal_mask(5)
+    output, _ = ours(x, mask)
+    expected = twin(x, src_mask=~mask)  # torch's layers mean the opposite by a mask
+    assert_close(output, expected)
+    output.square().sum().backward()
+    expected.square().sum().backward()
+    assert_same_gradients(pairs)
 
 
 @both_norms

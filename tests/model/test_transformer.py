@@ -14,8 +14,7 @@ from torch.testing import assert_close
 from aiayn.model import Transformer, causal_mask, shift_right
 from aiayn.model.dropout import Dropout
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
-from tests.model import checks
-from tests.model.checks import small_config
+from tests.model.samples import small_config
 from tests.model.twins import assert_same_gradients, randomize, transformer_twin
 
 SOURCE = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
@@ -52,7 +51,9 @@ def test_the_whole_model_is_torchs(norm):
 
 
 def test_shift_right_by_hand():
-    checks.check_shift_by_hand(shift_right)
+    """Whoever must write 7, 8, 9 reads the start, 7, 8."""
+    target = torch.tensor([[7, 8, 9], [4, 5, 6]])
+    assert shift_right(target, 1).tolist() == [[1, 7, 8], [1, 4, 5]]
 
 
 @given(length=st.integers(0, 5))
@@ -64,11 +65,28 @@ def test_shift_right_keeps_the_shape(length):
 
 
 def test_no_logit_depends_on_the_future():
-    checks.check_future_has_no_gradient(Transformer)
+    """No logit depends on a later position of what the decoder reads: exactly zero."""
+    model = Transformer(small_config()).double()
+    read = []
+    model.target_positions.register_forward_hook(lambda *call: read.append(call[2]))
+    logits = model(torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7, 8, 9]]))
+    for position in range(4):
+        picked = logits[0, position].square().sum()
+        (gradient,) = torch.autograd.grad(picked, read[0], retain_graph=True)
+        assert gradient[0, : position + 1].abs().sum(-1).all(), "the past is not read"
+        assert not gradient[0, position + 1 :].any(), f"{position} sees its future"
 
 
 def test_no_logit_depends_on_its_label():
-    checks.check_label_is_not_read(Transformer, shift_right)
+    """A logit does not change with the token that it must predict: bit for bit."""
+    model = Transformer(small_config()).eval()
+    source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 9, 2]])
+    logits = model(source, shift_right(target, 1))
+    for position in range(4):
+        other = target.clone()
+        other[0, position:] = 20
+        changed = model(source, shift_right(other, 1))
+        assert changed[0, : position + 1].equal(logits[0, : position + 1])
 
 
 def test_what_stands_on_padding_has_no_effect(need_weights):

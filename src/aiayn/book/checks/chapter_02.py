@@ -12,8 +12,9 @@ def _additive(query: Tensor, keys: Tensor, values: Tensor, v: Tensor) -> Tensor:
     """Number by number, with exponentials."""
     scores = [
         sum(
-            v[unit] * math.tanh(query[unit] + key[unit]) for unit in range(len(query))
-        ).item()
+            float(v[unit]) * math.tanh(query[unit] + key[unit])
+            for unit in range(len(query))
+        )
         for key in keys
     ]
     total = sum(math.exp(score) for score in scores)

@@ -21,7 +21,8 @@ def _self_attention(
         for i in range(words):
             scores = [query[i] @ key[j] / math.sqrt(width) for j in range(words)]
             weights = torch.stack(scores).softmax(0)
-            context = sum(weights[j] * value[j] for j in range(words))
+            parts = [weights[j] * value[j] for j in range(words)]
+            context = torch.stack(parts).sum(dim=0)
             output[i] += context @ W_O[part]
     return output
 
@@ -49,7 +50,9 @@ def _merge(context: Tensor) -> Tensor:
     return context.transpose(0, 1).flatten(1)
 
 
-def _attend(query: Tensor, key: Tensor, value: Tensor, divisor: float = 0.0) -> Tensor:
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, *, divisor: float = 0.0
+) -> Tensor:
     scores = query @ key.mT / (divisor or math.sqrt(query.size(-1)))
     return scores.softmax(-1) @ value
 
