@@ -98,10 +98,6 @@ row_sum_variance = FunctionCheck(
             lambda weights, p: p * (1 - p) * (weights**2).sum(),
             "the weights that stay are also divided by 1 - p.",
         ),
-        Mistake(
-            lambda weights, p: p / (1 - p) * weights.sum() ** 2,
-            "the masks are independent: add the variances, not the weights.",
-        ),
     ),
 )
 
