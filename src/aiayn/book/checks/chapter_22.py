@@ -8,45 +8,45 @@ from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 _Step = tuple[Tensor, Tensor, Tensor]
 
 
-def _fixed_mask(n: int, l: int) -> Tensor:  # noqa: E741
+def _fixed_mask(n: int, r: int) -> Tensor:
     """Pair by pair."""
     mask = torch.zeros(n, n, dtype=torch.bool)
     for query in range(n):
         for key in range(query + 1):
-            last_of_block = (key + 1) % l == 0
-            mask[query, key] = key // l == query // l or last_of_block
+            last_of_block = (key + 1) % r == 0
+            mask[query, key] = key // r == query // r or last_of_block
     return mask
 
 
-def _parts(n: int, l: int) -> tuple[Tensor, Tensor, Tensor]:  # noqa: E741
+def _parts(n: int, r: int) -> tuple[Tensor, Tensor, Tensor]:
     """What lies behind, what is in one block, and what ends a block."""
     place = torch.arange(n)
-    same = place[:, None] // l == place // l
-    return place <= place[:, None], same, (place % l == l - 1).expand(n, n)
+    same = place[:, None] // r == place // r
+    return place <= place[:, None], same, (place % r == r - 1).expand(n, n)
 
 
-def _without_look_back(n: int, l: int) -> Tensor:  # noqa: E741
-    _, same, ends = _parts(n, l)
+def _without_look_back(n: int, r: int) -> Tensor:
+    _, same, ends = _parts(n, r)
     return same | ends
 
 
-def _first_words(n: int, l: int) -> Tensor:  # noqa: E741
-    behind, same, _ = _parts(n, l)
-    return behind & (same | (torch.arange(n) % l == 0))
+def _first_words(n: int, r: int) -> Tensor:
+    behind, same, _ = _parts(n, r)
+    return behind & (same | (torch.arange(n) % r == 0))
 
 
-def _block_only(n: int, l: int) -> Tensor:  # noqa: E741
-    behind, same, _ = _parts(n, l)
+def _block_only(n: int, r: int) -> Tensor:
+    behind, same, _ = _parts(n, r)
     return behind & same
 
 
-def _strided(n: int, l: int) -> Tensor:  # noqa: E741
+def _strided(n: int, r: int) -> Tensor:
     back = torch.arange(n)[:, None] - torch.arange(n)
-    return (back >= 0) & ((back < l) | (back % l == 0))
+    return (back >= 0) & ((back < r) | (back % r == 0))
 
 
-def _rows_and_columns_swapped(n: int, l: int) -> Tensor:  # noqa: E741
-    return _fixed_mask(n, l).T
+def _rows_and_columns_swapped(n: int, r: int) -> Tensor:
+    return _fixed_mask(n, r).T
 
 
 fixed_mask = FunctionCheck(
@@ -95,17 +95,17 @@ def _write_then_read(
 
 
 def _steps() -> list[tuple[Tensor, ...]]:
-    """A first word, and one after others."""
+    """A word after others, and a first one."""
     generator = torch.Generator().manual_seed(22)
 
     def draw(*shape: int) -> Tensor:
         return torch.rand(*shape, generator=generator, dtype=torch.float64) + 0.1
 
-    empty = torch.zeros(3, 2).double(), torch.zeros(3).double()
     begun = draw(4, 3), draw(4)
+    empty = torch.zeros(3, 2).double(), torch.zeros(3).double()
     return [
-        (*empty, draw(3), draw(3), draw(2)),
         (*begun, draw(4), draw(4), draw(3)),
+        (*empty, draw(3), draw(3), draw(2)),
     ]
 
 
@@ -152,8 +152,8 @@ best_stride = ValueCheck(
     reference=lambda: (100, 200),
     mistakes=(
         Mistake((100, 100), "near and far words count, √n of each."),
-        Mistake((200, 100), "the other way round: first l, then the number of keys."),
-        Mistake((5000, 5002), "set the derivative of l + n/l to zero, not to one."),
+        Mistake((200, 100), "the other way round: first r, then the number of keys."),
+        Mistake((5000, 5002), "set the derivative of r + n/r to zero, not to one."),
     ),
 )
 
@@ -172,7 +172,7 @@ creeping = ValueCheck(
     exercise="22.5",
     reference=lambda: (7, 2),
     mistakes=(
-        Mistake((6, 2), "l = 6 words, oneself included, carry a word 5 places a layer."),
+        Mistake((6, 2), "r = 6 counts oneself: a layer carries a word 5 places."),
         Mistake((2, 7), "the other way round: first the window."),
         Mistake((7, 1), "in one layer the strided pattern leaves gaps."),
         Mistake((7, 7), "the strided pattern reaches far columns: count again."),
