@@ -1,0 +1,180 @@
+"""Checks of chapter 22, long sequences (§4, §7)."""
+
+import torch
+from torch import Tensor
+
+from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
+
+_Step = tuple[Tensor, Tensor, Tensor]
+
+
+def _fixed_mask(n: int, r: int) -> Tensor:
+    """Pair by pair."""
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    for query in range(n):
+        for key in range(query + 1):
+            last_of_block = (key + 1) % r == 0
+            mask[query, key] = key // r == query // r or last_of_block
+    return mask
+
+
+def _parts(n: int, r: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What lies behind, what is in one block, and what ends a block."""
+    place = torch.arange(n)
+    same = place[:, None] // r == place // r
+    return place <= place[:, None], same, (place % r == r - 1).expand(n, n)
+
+
+def _without_look_back(n: int, r: int) -> Tensor:
+    _, same, ends = _parts(n, r)
+    return same | ends
+
+
+def _first_words(n: int, r: int) -> Tensor:
+    behind, same, _ = _parts(n, r)
+    return behind & (same | (torch.arange(n) % r == 0))
+
+
+def _block_only(n: int, r: int) -> Tensor:
+    behind, same, _ = _parts(n, r)
+    return behind & same
+
+
+def _strided(n: int, r: int) -> Tensor:
+    back = torch.arange(n)[:, None] - torch.arange(n)
+    return (back >= 0) & ((back < r) | (back % r == 0))
+
+
+def _rows_and_columns_swapped(n: int, r: int) -> Tensor:
+    return _fixed_mask(n, r).T
+
+
+fixed_mask = FunctionCheck(
+    exercise="22.1",
+    reference=_fixed_mask,
+    cases=lambda: [(9, 3), (8, 2), (11, 4)],
+    mistakes=(
+        Mistake(_without_look_back, "your query sees words that come after it."),
+        Mistake(
+            _first_words,
+            "of an earlier block the last word is seen; yours shows the first.",
+        ),
+        Mistake(
+            _block_only,
+            "your query never leaves its block: where is the last word of each earlier "
+            "one?",
+        ),
+        Mistake(
+            _strided,
+            "that is the strided pattern. Here the columns stand at fixed places, "
+            "whatever the query.",
+        ),
+        Mistake(
+            _rows_and_columns_swapped,
+            "your query looks ahead. Rows are queries and columns are keys.",
+        ),
+    ),
+)
+
+
+def _write_then_read(
+    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
+) -> _Step:
+    """Number by number."""
+    state, total = state.clone(), total.clone()
+    for feature in range(len(key)):
+        total[feature] += key[feature]
+        for place in range(len(value)):
+            state[feature, place] += key[feature] * value[place]
+    output = torch.zeros_like(value)
+    share = sum(q * t for q, t in zip(query, total, strict=True))
+    for place in range(len(value)):
+        for feature in range(len(key)):
+            output[place] += query[feature] * state[feature, place] / share
+    return state, total, output
+
+
+def _steps() -> list[tuple[Tensor, ...]]:
+    """A word after others, and a first one."""
+    generator = torch.Generator().manual_seed(22)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, dtype=torch.float64) + 0.1
+
+    begun = draw(4, 3), draw(4)
+    empty = torch.zeros(3, 2).double(), torch.zeros(3).double()
+    return [
+        (*begun, draw(4), draw(4), draw(3)),
+        (*empty, draw(3), draw(3), draw(2)),
+    ]
+
+
+def _not_divided(
+    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
+) -> _Step:
+    state = state + torch.outer(key, value)
+    return state, total + key, query @ state
+
+
+def _read_first(
+    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
+) -> _Step:
+    output = query @ state / (query @ total)
+    return state + torch.outer(key, value), total + key, output
+
+
+def _replaced(
+    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
+) -> _Step:
+    state = torch.outer(key, value)
+    return state, key, query @ state / (query @ key)
+
+
+write_then_read = FunctionCheck(
+    exercise="22.2",
+    reference=_write_then_read,
+    cases=_steps,
+    mistakes=(
+        Mistake(_not_divided, "your output is a sum and no mean: divide by q · total."),
+        Mistake(
+            _read_first,
+            "your word reads before it has written, so it does not see itself.",
+        ),
+        Mistake(
+            _replaced,
+            "your state forgets the words before: the new word is added to it.",
+        ),
+    ),
+)
+
+best_stride = ValueCheck(
+    exercise="22.3",
+    reference=lambda: (100, 200),
+    mistakes=(
+        Mistake((100, 100), "near and far words count, √n of each."),
+        Mistake((200, 100), "the other way round: first r, then the number of keys."),
+        Mistake((5000, 5002), "set the derivative of r + n/r to zero, not to one."),
+    ),
+)
+
+twice = ValueCheck(
+    exercise="22.4",
+    reference=lambda: (2, 4),
+    mistakes=(
+        Mistake((2, 2), "each query still meets each key: how many pairs are there?"),
+        Mistake((4, 4), "that is attention step by step, which writes the map."),
+        Mistake((4, 2), "the other way round: first the memory, then the work."),
+        Mistake((1, 4), "what goes in and comes out doubles as well."),
+    ),
+)
+
+creeping = ValueCheck(
+    exercise="22.5",
+    reference=lambda: (7, 2),
+    mistakes=(
+        Mistake((6, 2), "r = 6 counts oneself: a layer carries a word 5 places."),
+        Mistake((2, 7), "the other way round: first the window."),
+        Mistake((7, 1), "in one layer the strided pattern leaves gaps."),
+        Mistake((7, 7), "the strided pattern reaches far columns: count again."),
+    ),
+)
