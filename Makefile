@@ -7,6 +7,9 @@ ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
 BEGAN := $(shell date +%s)
+RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
+# As narrow as the book's page shows without scrolling.
+RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 
 # One thread a process: on a shared machine two threads are slower than one.
 export OMP_NUM_THREADS := 1
@@ -47,7 +50,7 @@ serve: ## show the built site at http://127.0.0.1:8000 (PORT=… for another por
 lint: environment ## check code and notebooks; changes nothing
 	@echo "==> Style: ruff, and the notebooks' normal form"
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet . || \
+	@$(RUFF_FORMAT) --check --quiet && $(RUFF_FORMAT_NOTEBOOKS) --check --quiet || \
 		{ echo "The layout of the files above is not ruff's: run 'make format'."; exit 1; }
 	@$(BIN)/python tools/notebooks.py --check
 	@$(BIN)/python tools/readme.py --check
@@ -61,7 +64,8 @@ times: environment ## note each chapter's run time, as its set-up cell will anno
 
 format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/ruff check --fix --quiet . || true
-	@$(BIN)/ruff format .
+	@$(RUFF_FORMAT)
+	@$(RUFF_FORMAT_NOTEBOOKS)
 	@$(BIN)/python tools/notebooks.py
 	@$(BIN)/python tools/readme.py
 
