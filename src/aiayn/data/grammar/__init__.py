@@ -21,7 +21,7 @@ Modules: `nouns`, `verbs` and `words` hold the lexicon; `german` and `english` i
 what is held out; `sample` has the result.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from aiayn.data.grammar.draw import Draw
@@ -50,7 +50,9 @@ TRAIN_SIZE = 40_000
 HELD_OUT_SIZE = 1_000
 
 
-def generate(count: int, *, seed: int, split: str = "train") -> list[GrammarSample]:
+def generate(
+    count: int, *, seed: int, split: str = "train", kinds: Sequence[str] = ()
+) -> list[GrammarSample]:
     """Draws samples of one split, all with different English sides.
 
     Which split a sentence belongs to is a matter of the sentence alone, so splits never
@@ -60,9 +62,11 @@ def generate(count: int, *, seed: int, split: str = "train") -> list[GrammarSamp
         count: How many.
         seed: The same seed gives the same samples; a longer list begins with a shorter.
         split: "train", "validation", "test" or "combinations".
+        kinds: Constructions to draw from, each as often as the others; none: all of
+            them, by their shares. The keys of `KINDS`.
 
     Raises:
-        InputError: The split is none of these, or the count is negative.
+        InputError: There is no such split or kind, or the count is negative.
 
     >>> generate(1, seed=3)[0].split
     'train'
@@ -71,7 +75,12 @@ def generate(count: int, *, seed: int, split: str = "train") -> list[GrammarSamp
         raise InputError(f"split must be one of {', '.join(SPLITS)}, got '{split}'.")
     if count < 0:
         raise InputError(f"count must not be negative, got {count}.")
-    stream = _stream(seed, split)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise InputError(
+            f"kinds must be some of {', '.join(KINDS)}, got '{unknown[0]}'."
+        )
+    stream = _stream(seed, split, kinds)
     return [next(stream) for _ in range(count)]
 
 
@@ -89,13 +98,15 @@ def load_grammar(
     return {split: generate(sizes[split], seed=seed, split=split) for split in SPLITS}
 
 
-def _stream(seed: int, split: str) -> Iterator[GrammarSample]:
+def _stream(
+    seed: int, split: str, kinds: Sequence[str] = ()
+) -> Iterator[GrammarSample]:
     """Endlessly many samples of one split without repetition of an English side."""
     rng = Random(f"{seed} {split}")
     seen: set[str] = set()
     while True:
         draw = Draw(rng, combine=split == "combinations")
-        kind, (english, german) = derive(draw)
+        kind, (english, german) = derive(draw, kinds)
         source_words = words_of(english)
         source_tokens = tuple(word[1] for word in source_words)
         source = detokenise(source_tokens)

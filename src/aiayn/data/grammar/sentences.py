@@ -1,6 +1,6 @@
 """The kinds of sentences, and how often each is drawn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aiayn.data.grammar.anaphora import anaphora
 from aiayn.data.grammar.clauses import Clause, SubordinateClause
@@ -189,9 +189,14 @@ _TWO_CLAUSES = {
 }
 
 
-def derive(draw: Draw) -> tuple[str, Pair]:
-    """One sentence: its kind, and its English and German drafts."""
-    kind = draw.pick(_WHEEL)
+def derive(draw: Draw, kinds: Sequence[str] = ()) -> tuple[str, Pair]:
+    """One sentence: its kind, and its English and German drafts.
+
+    Args:
+        draw: Where chance comes from.
+        kinds: Keys of `KINDS` to choose from alike; none: all by their shares.
+    """
+    kind = draw.pick(kinds or _WHEEL)
     if kind in _TWO_CLAUSES:  # two clauses are long enough without adornment
         draw.richness = 0.3
     return kind, KINDS[kind][0](draw)
