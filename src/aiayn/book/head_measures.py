@@ -1,0 +1,390 @@
+"""Chapter 20's numbers: `measure` takes a trained translator and fills one record.
+
+Every choice of a best head is made on one half of the sentences and scored on the
+other, since the best of many is too good by chance alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from aiayn.book.heads import (
+    ABOVE_OFFSET,
+    BOS,
+    HELD_OUT,
+    KINDS,
+    PAD,
+    SHARP,
+    Words,
+    bar,
+    exact,
+    gold_of,
+    lengths_of,
+    long_ones,
+    mean_loss,
+)
+from aiayn.data.grammar import GrammarSample, generate
+from aiayn.data.grammar.nouns import BY_NAME
+from aiayn.data.grammar.relations import candidates, english_relations
+from aiayn.inference.heads import (
+    Pairs,
+    SentenceWeights,
+    all_heads,
+    attention_by_sentence,
+    best_offset,
+    score_heads,
+    shuffled,
+    uniform_baseline,
+    value_norms,
+    without_heads,
+)
+from aiayn.inference.hypothesis import evaluating
+from aiayn.model import Transformer, shift_right
+
+USES = ("encoder", "decoder", "cross")
+Samples = Sequence[GrammarSample]
+
+
+def side(weights: Sequence[SentenceWeights], use: str) -> list[Tensor]:
+    """One kind of attention of every sentence."""
+    return [getattr(sentence, use) for sentence in weights]
+
+
+def tasks(weights: Sequence[SentenceWeights], samples: Samples) -> dict[str, list]:
+    """For each head, the tasks whose bar it reaches in both halves of the sentences.
+
+    Returns:
+        For each use, layer and head a list of names.
+    """
+    gold = gold_of(samples)
+    found = {}
+    for use in USES:
+        tables = side(weights, use)
+        layers, heads = tables[0].shape[:2]
+        names: list = [[[] for _ in range(heads)] for _ in range(layers)]
+        for name, pairs in gold[use].items():
+            reached = torch.stack(
+                [
+                    score_heads(tables[half::2], pairs[half::2]).hits
+                    >= bar(name, pairs[half::2])
+                    for half in (0, 1)
+                ]
+            ).all(dim=0)
+            for layer, head in reached.nonzero().tolist():
+                names[layer][head].append(name)
+        found[use] = names
+    return found
+
+
+def relation_scores(
+    weights: Sequence[SentenceWeights], samples: Samples
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Every head against every relation, with both baselines."""
+    gold, found = gold_of(samples), {}
+    for use in USES:
+        lengths = lengths_of(samples, use)
+        found[use] = {
+            name: {
+                "hits": _numbers(score_heads(side(weights, use), pairs).hits),
+                "uniform": uniform_baseline(lengths, pairs),
+                "offset": best_offset(pairs).hits,
+                "bar": bar(name, pairs),
+            }
+            for name, pairs in gold[use].items()
+        }
+    return found
+
+
+def held_out() -> dict[str, list[GrammarSample]]:
+    """The sentences that heads are looked at with; none of them is in the training."""
+
+    def draw(count: int, seed: int, kinds: Sequence[str]) -> list[GrammarSample]:
+        return generate(count, seed=seed, split="test", kinds=kinds)
+
+    return {
+        "mixed": draw(HELD_OUT, 20, KINDS),
+        "relative": draw(300, 21, ["relative-subject"]),
+        "anaphora": two_candidates(draw(1200, 22, ["anaphora"])),
+    }
+
+
+def best_head(
+    tables: Sequence[Tensor], gold: Sequence[Pairs], lengths: Sequence[int]
+) -> dict[str, Any]:
+    """The head that follows a relation best, chosen on one half, scored on the other.
+
+    Beside it two baselines, and a null: the same search with `shuffled` gold.
+    """
+    first, second = score_heads(tables[::2], gold[::2]), score_heads(*_odd(tables, gold))
+    layer, head = divmod(int(first.hits.argmax()), first.hits.size(1))
+    null = shuffled(gold, lengths, seed=20)
+    chosen = divmod(
+        int(score_heads(tables[::2], null[::2]).hits.argmax()), first.hits.size(1)
+    )
+    return {
+        "layer": layer + 1,
+        "head": head + 1,
+        "hits": second.hits[layer, head].item(),
+        "mass": second.mass[layer, head].item(),
+        "uniform": uniform_baseline(lengths[1::2], gold[1::2]),
+        "offset": best_offset(gold[1::2]).hits,
+        "shuffled": score_heads(*_odd(tables, null)).hits[chosen].item(),
+        "queries": sum(map(len, gold[1::2])),
+    }
+
+
+def long_distance(weights: Sequence[SentenceWeights], samples: Samples) -> dict:
+    """Figure 3: a verb and its subject, at least `LONG` words apart, both ways."""
+    gold, lengths = gold_of(samples)["encoder"], lengths_of(samples, "encoder")
+    tables = side(weights, "encoder")
+    return {
+        name: best_head(tables, long_ones(gold[name]), lengths)
+        for name in ("subject of the verb", "verb of the subject")
+    }
+
+
+def verb_bracket(weights: Sequence[SentenceWeights], samples: Samples) -> dict:
+    """The German pendant: a participle or prefix, far from its finite verb."""
+    name = "first half of the verb"
+    gold = long_ones(gold_of(samples)["decoder"][name])
+    return best_head(side(weights, "decoder"), gold, lengths_of(samples, "decoder"))
+
+
+def two_candidates(samples: Samples) -> list[GrammarSample]:
+    """Samples whose *it* could stand for either of two nouns of different gender."""
+
+    def genders(sample: GrammarSample, places: tuple[int, int]) -> set[str]:
+        return {BY_NAME[sample.source_tokens[place]].gender for place in places}
+
+    return [s for s in samples if (c := candidates(s)) and len(genders(s, c)) == 2]
+
+
+def reference(
+    model: Transformer,
+    weights: Sequence[SentenceWeights],
+    samples: Samples,
+    words: Words,
+) -> dict[str, Any]:
+    """Figure 4: what *it* looks at, in samples with `two_candidates`."""
+    gold, others, rows = [], [], []
+    for sample in samples:
+        it, meant = english_relations(sample)["antecedent of the pronoun"][0]
+        both = candidates(sample)
+        assert both is not None
+        gold.append([(it, meant)])
+        others.append(sum(both) - meant)
+        rows.append(it)
+    tables = side(weights, "encoder")
+    found = best_head(tables, gold, lengths_of(samples, "encoder"))
+    at = torch.stack([t[:, :, i] for t, i in _padded(tables, rows)])
+    index = torch.arange(len(samples))
+    meant = torch.tensor([pairs[0][1] for pairs in gold])
+    prefers = at[index, :, :, meant] > at[index, :, :, torch.tensor(others)]
+    sharp = at.amax(dim=-1).mean(dim=0)  # (layers, heads)
+    follows = torch.stack(
+        [
+            score_heads(tables[half::2], gold[half::2]).hits
+            >= best_offset(gold[half::2]).hits + ABOVE_OFFSET
+            for half in (0, 1)
+        ]
+    ).all(dim=0)
+    place = found["layer"] - 1, found["head"] - 1
+    passed = follows & (prefers.float().mean(dim=0) >= 0.75) & (sharp >= SHARP)
+    return found | {
+        "prefers": prefers[1::2].float().mean(dim=0)[place].item(),
+        "sharp": sharp[place].item(),
+        "heads": int(passed.sum()),
+        "pronouns right": _pronouns_right(model, samples, words),
+    }
+
+
+def _pronouns_right(model: Transformer, samples: Samples, words: Words) -> float:
+    """How often the German pronoun is right, given the right words before it."""
+    right = 0
+    for sample, (source, target) in zip(samples, words.pairs(samples), strict=True):
+        it = sample.source_tokens.index("it")
+        place = next(j for i, j in sorted(sample.alignment) if i == it)
+        with evaluating(model):
+            logits = model(
+                torch.tensor([source]), shift_right(torch.tensor([target]), BOS)
+            )
+        right += int(logits[0, place].argmax()) == target[place]
+    return right / len(samples)
+
+
+def ablation(model: Transformer, samples: Samples, words: Words) -> dict[str, Any]:
+    """The loss without each head, and how far one can go in taking heads out.
+
+    Heads go in the order of what they cost alone on one half; the other half is scored.
+    """
+    pairs = words.pairs(samples)
+    chosen_on, scored_on = pairs[::2], pairs[1::2]
+    heads, base = all_heads(model), mean_loss(model, chosen_on)
+    alone = {}
+    for head in heads:
+        with without_heads(model, [head]):
+            alone[head] = mean_loss(model, chosen_on) - base
+    order = sorted(heads, key=alone.__getitem__)
+    curve = []
+    for removed in range(len(order) + 1):
+        with without_heads(model, order[:removed]):
+            right = exact(model, scored_on)
+            curve.append(
+                {
+                    "removed": removed,
+                    "exact": sum(right) / len(right),
+                    "loss": mean_loss(model, scored_on),
+                }
+            )
+        if not any(right):
+            break
+    return {
+        "loss": base,
+        "without": [[*head, round(cost, 4)] for head, cost in alone.items()],
+        "curve": curve,
+    }
+
+
+def relevance(model: Transformer, samples: Samples, words: Words) -> dict[str, Any]:
+    """Three ways to say which source word mattered, beside taking it away.
+
+    What counts as the truth is the *effect*: by how much the prediction of a word
+    changes (total variation) when one source position is hidden from the decoder. Then
+    for every word that is written, the rank correlation over source positions.
+    """
+    rank: dict[str, list[float]] = {"weight": [], "norm": [], "gradient": []}
+    top, tops, spans = [], [], []
+    on_marks: dict[str, list[float]] = {"weight": [], "norm": [], "effect": []}
+    for source, target in words.pairs(samples):
+        guesses = relevance_of(model, source, target)
+        effect = guesses["effect"]  # (target, source)
+        for name, values in rank.items():
+            values += spearman(guesses[name], effect).tolist()
+        hit = guesses["weight"].argmax(dim=-1) == effect.argmax(dim=-1)
+        top += hit.float().tolist()
+        tops.append(list(enumerate(effect.argmax(dim=-1).tolist())))
+        spans.append(len(source))
+        for name, values in on_marks.items():
+            shares = guesses[name] / guesses[name].sum(dim=-1, keepdim=True)
+            values += shares[:, -2:].sum(dim=-1).tolist()  # the full stop and </s>
+    return {
+        "correlation": {name: _mean(values) for name, values in rank.items()},
+        "top": _mean(top),
+        "uniform": uniform_baseline(spans, tops),
+        "offset": best_offset(tops).hits,
+        "on marks": {name: _mean(values) for name, values in on_marks.items()},
+    }
+
+
+def relevance_of(
+    model: Transformer, source: list[int], target: list[int]
+) -> dict[str, Tensor]:
+    """Effect, weight, value norm and gradient of each source position.
+
+    Returns:
+        Four tables (target, source): the row says which word is written.
+    """
+    wanted, sources = torch.tensor([target]), torch.tensor([source])
+    target_in, length = shift_right(wanted, BOS), len(target)
+    with torch.no_grad():
+        memory = model.encode(sources)
+        whole = model.decode(target_in, memory, sources)[0].softmax(dim=-1)
+        # Padding is what cross-attention cannot see: hide one position a row.
+        hidden = sources.repeat(len(source), 1).fill_diagonal_(PAD)
+        rows = memory.expand(len(source), -1, -1)
+        parts = model.decode(target_in.expand(len(source), -1), rows, hidden)
+        effect = (parts.softmax(dim=-1) - whole).abs().sum(dim=-1).T / 2
+        crossed = model.attention_weights(sources, target_in).cross
+        norms = [
+            value_norms(layer.cross_attention, weights, memory)[0]
+            for layer, weights in zip(model.decoder.layers, crossed, strict=True)
+        ]
+    copies = memory.repeat(length, 1, 1).requires_grad_()  # one for each word written
+    logits = model.decode(
+        target_in.repeat(length, 1), copies, sources.repeat(length, 1)
+    )
+    steps = torch.arange(length)
+    chosen = logits[steps, steps].log_softmax(dim=-1)[steps, wanted[0]]
+    (gradient,) = torch.autograd.grad(chosen.sum(), copies)
+    return {
+        "effect": effect,
+        "weight": torch.cat(crossed).mean(dim=(0, 1)),
+        "norm": torch.stack(norms).mean(dim=0),
+        "gradient": gradient.norm(dim=-1),
+    }
+
+
+def spearman(a: Tensor, b: Tensor) -> Tensor:
+    """The rank correlation of each row of two tables."""
+    ranks = [table.argsort(dim=-1).argsort(dim=-1).double() for table in (a, b)]
+    centred = [rank - rank.mean(dim=-1, keepdim=True) for rank in ranks]
+    product = (centred[0] * centred[1]).sum(dim=-1)
+    return product / (centred[0].square().sum(dim=-1))
+
+
+def distances(weights: Sequence[SentenceWeights], longest: int = 10) -> list:
+    """For each encoder head, how much weight goes how many words far.
+
+    Returns:
+        (layers, heads, longest + 1); the last entry is for all that is farther.
+    """
+    total = 0
+    for table in side(weights, "encoder"):
+        length = table.size(-1)
+        places = torch.arange(length)
+        far = (places[:, None] - places).abs().clamp(max=longest).flatten()
+        empty = torch.zeros(*table.shape[:2], longest + 1)
+        total = total + empty.index_add(2, far, table.flatten(2)) / length
+    return _numbers(total / len(weights))
+
+
+def measure(
+    model: Transformer, tests: dict[str, list[GrammarSample]], words: Words
+) -> dict[str, Any]:
+    """All numbers of the chapter for one model.
+
+    Args:
+        model: Trained, or not.
+        tests: Held-out samples: "mixed", "relative" and "anaphora".
+        words: The vocabulary.
+    """
+    seen = {
+        name: attention_by_sentence(model, words.pairs(samples), bos_id=BOS)
+        for name, samples in tests.items()
+    }
+    right = exact(model, words.pairs(tests["mixed"]))
+    return {
+        "exact": sum(right) / len(right),
+        "scores": relation_scores(seen["mixed"], tests["mixed"]),
+        "tasks": tasks(seen["mixed"], tests["mixed"]),
+        "long": long_distance(seen["relative"], tests["relative"]),
+        "bracket": verb_bracket(seen["anaphora"], tests["anaphora"]),
+        "reference": reference(model, seen["anaphora"], tests["anaphora"], words),
+        "ablation": ablation(model, tests["mixed"][:200], words),
+        "relevance": relevance(model, tests["mixed"][:60], words),
+        "distances": distances(seen["mixed"]),
+    }
+
+
+def _odd(tables: Sequence[Tensor], gold: Sequence[Pairs]) -> tuple:
+    return tables[1::2], gold[1::2]
+
+
+def _padded(tables: Sequence[Tensor], rows: Sequence[int]) -> list[tuple[Tensor, int]]:
+    """Tables with as many keys as the longest sentence has."""
+    longest = max(table.size(-1) for table in tables)
+    grow = torch.nn.functional.pad
+    return [
+        (grow(table, (0, longest - table.size(-1))), row)
+        for table, row in zip(tables, rows, strict=True)
+    ]
+
+
+def _numbers(table: Tensor) -> list:
+    return table.double().mul(1e4).round().div(1e4).tolist()
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
