@@ -34,7 +34,13 @@ def run(seed: int) -> dict:
         "wall_seconds": round(time.perf_counter() - began, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
     }
-    return {"seed": seed, "words": len(words.words), "loss": log[-1]["loss"], **taken, **numbers}
+    return {
+        "seed": seed,
+        "words": len(words.words),
+        "loss": log[-1]["loss"],
+        **taken,
+        **numbers,
+    }
 
 
 def main() -> None:

@@ -7,37 +7,22 @@ thresholds were written before the first trained model was looked at. Those of
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from aiayn.data import EncodedPairs, TokenBatches
-from aiayn.data.grammar import GrammarSample, generate
-from aiayn.data.grammar.relations import (
-    candidates,
-    english_relations,
-    german_relations,
-)
-from aiayn.inference import greedy_search
-from aiayn.inference.heads import (
-    Pairs,
-    SentenceWeights,
-    all_heads,
-    attention_by_sentence,
-    best_offset,
-    score_heads,
-    shuffled,
-    uniform_baseline,
-    value_norms,
-    without_heads,
-)
-from aiayn.inference.hypothesis import evaluating
+from aiayn.data.grammar import GrammarSample
+from aiayn.data.grammar.relations import english_relations, german_relations
+from aiayn.inference import evaluating, greedy_search
+from aiayn.inference.heads import Pairs, best_offset
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
+
+Pair = tuple[list[int], list[int]]
 
 KINDS = ("simple", "copula", "relative-subject", "anaphora")
 PAIRS, HELD_OUT = 12_000, 400
@@ -68,21 +53,21 @@ class Words:
         counted = Counter(w for s in samples for w in s.source_tokens + s.target_tokens)
         return cls((*SPECIAL, *sorted(counted)))
 
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """Each word's id."""
+        return {word: i for i, word in enumerate(self.words)}
+
     def encode(self, tokens: Sequence[str]) -> list[int]:
         """The words' ids, with the end sign."""
-        number = {word: i for i, word in enumerate(self.words)}
-        return [*(number.get(word, UNKNOWN) for word in tokens), EOS]
+        return [*(self.number.get(word, UNKNOWN) for word in tokens), EOS]
 
-    def pairs(self, samples: Sequence[GrammarSample]) -> list[tuple[list, list]]:
+    def pairs(self, samples: Sequence[GrammarSample]) -> list[Pair]:
         """Source and target of each sample as ids."""
-        number = {word: i for i, word in enumerate(self.words)}
         return [
-            tuple(
-                [*(number.get(word, UNKNOWN) for word in side), EOS]
-                for side in (s.source_tokens, s.target_tokens)
-            )
+            (self.encode(s.source_tokens), self.encode(s.target_tokens))
             for s in samples
-        ]  # type: ignore[misc]
+        ]
 
 
 def configuration(seed: int, vocab_size: int) -> TrainingConfig:
@@ -100,7 +85,7 @@ def configuration(seed: int, vocab_size: int) -> TrainingConfig:
 
 
 def train_words(
-    config: TrainingConfig, pairs: Sequence[tuple[list[int], list[int]]]
+    config: TrainingConfig, pairs: Sequence[Pair]
 ) -> tuple[Transformer, list[dict[str, float]]]:
     """Train on encoded pairs; returns the model and its loss by step."""
     torch.manual_seed(config.seed)
@@ -131,9 +116,7 @@ def untrained(config: TrainingConfig) -> Transformer:
     return Transformer(config.model).eval()
 
 
-def translations(
-    model: Transformer, pairs: Sequence[tuple[list[int], list[int]]]
-) -> list[list[int]]:
+def translations(model: Transformer, pairs: Sequence[Pair]) -> list[list[int]]:
     """Greedy translations, as ids without the end sign."""
     rows = EncodedPairs.from_lists(pairs).source
     source = rows.padded(np.arange(len(rows)), PAD)
@@ -141,17 +124,13 @@ def translations(
     return [hypothesis.tokens for hypothesis in found]
 
 
-def exact(
-    model: Transformer, pairs: Sequence[tuple[list[int], list[int]]]
-) -> list[bool]:
+def exact(model: Transformer, pairs: Sequence[Pair]) -> list[bool]:
     """Which of the pairs are translated word for word."""
     found = translations(model, pairs)
     return [ids == target[:-1] for ids, (_, target) in zip(found, pairs, strict=True)]
 
 
-def mean_loss(
-    model: Transformer, pairs: Sequence[tuple[list[int], list[int]]]
-) -> float:
+def mean_loss(model: Transformer, pairs: Sequence[Pair]) -> float:
     """Cross-entropy per target word, without smoothing, in nats."""
     encoded = EncodedPairs.from_lists(pairs)
     rows = np.arange(len(encoded))

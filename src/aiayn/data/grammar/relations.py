@@ -101,25 +101,19 @@ def german_relations(sample: GrammarSample) -> Relations:
 
 
 def candidates(sample: GrammarSample) -> tuple[int, int] | None:
-    """Subject and object of the main clause of an *anaphora* sample, as word indices.
+    """Subject and object of *… does not eat … because it is …*, as word indices.
 
-    None if there is no object, or if one of them could not be meant by *it*.
+    None if the sample is another one, or if *it* cannot stand for both of them.
     """
     root, _ = _place(sample.source_tree, 0)
-    nouns = _main_nouns(root)
-    if sample.kind != "anaphora" or "it" not in sample.source_tokens or None in nouns:
-        return None
-    subject, other = nouns
-    assert subject is not None and other is not None
+    subject, thing = _main_nouns(root)
     words = sample.source_tokens
-    of_need = words[words.index("it") - 1].startswith("need")
-    singular = subject.label == other.label == "NN"
-    animal = words[words.index("it") - 1] == "because" and any(
-        word in words for word in ("eat", "eats", "ate")
-    )
-    return (
-        (subject.start, other.start) if singular and animal and not of_need else None
-    )
+    if sample.kind != "anaphora" or subject is None or thing is None:
+        return None
+    eating = any(word in words for word in ("eat", "eats", "ate"))
+    if not eating or "it" not in words or not subject.label == thing.label == "NN":
+        return None
+    return subject.start, thing.start
 
 
 def _place(tree: Tree, start: int) -> tuple[_Node, int]:
@@ -143,9 +137,7 @@ def _head(phrase: _Node) -> _Node | None:
     return _head(inner) if inner else None
 
 
-def _subjects(
-    node: _Node, owner: _Node | None
-) -> Iterator[tuple[_Node, _Node, _Node]]:
+def _subjects(node: _Node, owner: _Node | None) -> Iterator[tuple[_Node, _Node, _Node]]:
     """(finite verb, head of its subject, verb phrase) of every clause below.
 
     Args:

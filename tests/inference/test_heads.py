@@ -1,0 +1,118 @@
+"""Scores of heads, their baselines, and what is left when heads are taken out."""
+
+import pytest
+import torch
+
+from aiayn.inference.heads import (
+    all_heads,
+    attention_by_sentence,
+    attention_of,
+    best_offset,
+    score_heads,
+    shuffled,
+    uniform_baseline,
+    value_norms,
+    without_heads,
+)
+from aiayn.model import Transformer, TransformerConfig, shift_right
+
+PAIRS = [([5, 6, 7, 2], [8, 9, 2]), ([6, 2], [9, 10, 11, 2])]
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(3)
+    return Transformer(TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=8)).eval()
+
+
+def test_hits_and_mass_of_three_rows_worked_by_hand():
+    sharp = torch.tensor([[1.0, 0, 0], [0.4, 0.6, 0], [0.5, 0.2, 0.3]])
+    flat = torch.full((3, 3), 1 / 3)
+    weights = torch.stack([sharp, flat])[None]  # (layers, heads, queries, keys)
+    scores = score_heads([weights], [[(2, 0), (1, 0), (1, 2)]])
+    # Row 1: its greatest weight is on 1, wrong; 0.4 lies on 0 or 2. Row 2: right.
+    assert scores.hits[0, 0] == 0.5
+    assert scores.mass[0].tolist() == pytest.approx([0.45, 0.5])
+
+
+def test_without_a_pair_there_is_no_score():
+    scores = score_heads([torch.full((1, 2, 3, 3), 1 / 3)], [[]])
+    assert scores.hits.isnan().all()
+    assert scores.hits.shape == (1, 2)
+
+
+def test_baselines_of_a_relation_worked_by_hand():
+    gold = [[(2, 1)], [(3, 2), (4, 0)], [(1, 0), (1, 2)]]
+    assert uniform_baseline([4, 5, 4], gold) == pytest.approx(
+        (1 / 4 + 2 / 5 + 1 / 2) / 4
+    )
+    assert best_offset(gold) == (-1, 3 / 4)
+
+
+def test_shuffled_gold_keeps_queries_and_distances():
+    gold = [[(i, i - 1 - i % 3) for i in range(4, 12)] for _ in range(5)]
+    dealt = shuffled(gold, [12] * 5, seed=1)
+    assert dealt != gold
+    assert [[q for q, _ in pairs] for pairs in dealt] == [
+        [q for q, _ in pairs] for pairs in gold
+    ]
+    assert sorted(k - q for pairs in dealt for q, k in pairs) == sorted(
+        k - q for pairs in gold for q, k in pairs
+    )
+
+
+def test_weights_come_sentence_by_sentence_without_padding(model):
+    for (source, target), seen in zip(
+        PAIRS, attention_by_sentence(model, PAIRS, bos_id=1), strict=True
+    ):
+        n, m = len(source), len(target)
+        assert seen.encoder.shape == (2, 4, n, n)
+        assert seen.decoder.shape == (2, 4, m, m)
+        assert seen.cross.shape == (2, 4, m, n)
+        for table in seen:
+            torch.testing.assert_close(table.sum(dim=-1), torch.ones(table.shape[:-1]))
+
+
+def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model):
+    x = torch.randn(2, 5, 16)
+    attention = attention_of(model, "encoder", 1)
+    whole, _ = attention(x, x, x)
+    parts = []
+    for head in range(4):
+        others = [("encoder", 1, other) for other in range(4) if other != head]
+        with without_heads(model, others):
+            parts.append(attention(x, x, x)[0])
+    torch.testing.assert_close(sum(parts), whole)  # heads add up
+    torch.testing.assert_close(attention(x, x, x)[0], whole, rtol=0, atol=0)
+
+
+def test_heads_come_back_after_an_error(model):
+    before = {n: w.clone() for n, w in model.state_dict().items()}
+    with pytest.raises(KeyError), without_heads(model, all_heads(model)):
+        raise KeyError
+    for name, weight in model.state_dict().items():
+        torch.testing.assert_close(weight, before[name], rtol=0, atol=0)
+
+
+def test_every_head_is_listed_once(model):
+    heads = all_heads(model)
+    assert len(heads) == len(set(heads)) == 3 * 2 * 4
+
+
+def test_what_keys_hand_over_adds_up_to_the_output(model):
+    """One key at a time: its vector's length is the norm, and the vectors sum up."""
+    source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[8, 9, 2]])
+    memory = model.encode(source)
+    weights = model.attention_weights(source, shift_right(target, 1)).cross[0]
+    attention = attention_of(model, "cross", 0)
+    norms = value_norms(attention, weights, memory)
+    total = torch.zeros(1, 3, 16)
+    for key in range(4):
+        values = attention.value_projection(memory)[:, key].view(1, 4, 1, 4)
+        context = weights[..., key, None] * values  # (batch, heads, queries, d_v)
+        part = attention.output_projection(context.transpose(1, 2).flatten(2))
+        torch.testing.assert_close(norms[..., key], part.norm(dim=-1))
+        total = total + part
+    values = attention.value_projection(memory).unflatten(-1, (4, 4)).transpose(1, 2)
+    whole = attention.output_projection((weights @ values).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(total, whole)
