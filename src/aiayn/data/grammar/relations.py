@@ -197,7 +197,8 @@ def _antecedents(sample: GrammarSample, root: _Node) -> list[tuple[int, int]]:
         own = [i for i, word in enumerate(words) if word in _OWN]
         return [(i, subject.start) for i in own if subject is not None]
     pronoun, phrase = clause.find("NP"), clause.find("VP")
-    assert pronoun is not None and phrase is not None
+    assert pronoun is not None
+    assert phrase is not None
     adjective = _predicate(phrase)
     felt = adjective is not None and words[adjective.start] in _FEELINGS
     meant = subject if adjective is None or felt else thing
