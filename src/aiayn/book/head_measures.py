@@ -16,6 +16,7 @@ from aiayn.book.heads import (
     BOS,
     HELD_OUT,
     KINDS,
+    LONG,
     SHARP,
     Words,
     bar,
@@ -147,7 +148,8 @@ def long_distance(weights: Sequence[SentenceWeights], samples: Samples) -> dict:
 def verb_bracket(weights: Sequence[SentenceWeights], samples: Samples) -> dict:
     """The German pendant: a participle or prefix, far from its finite verb."""
     name = "first half of the verb"
-    gold = long_ones(gold_of(samples)["decoder"][name])
+    # Word j has column j + 1, so a pair looks nearer by one than it is.
+    gold = long_ones(gold_of(samples)["decoder"][name], LONG - 1)
     return best_head(side(weights, "decoder"), gold, lengths_of(samples, "decoder"))
 
 

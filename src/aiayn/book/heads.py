@@ -196,6 +196,6 @@ def bar(name: str, gold: Sequence[Pairs]) -> float:
     return min(1.0, best_offset(gold).hits + ABOVE_OFFSET)
 
 
-def long_ones(gold: Sequence[Pairs]) -> list[Pairs]:
+def long_ones(gold: Sequence[Pairs], least: int = LONG) -> list[Pairs]:
     """Only the pairs that stand far from each other."""
-    return [[(q, k) for q, k in pairs if abs(q - k) >= LONG] for pairs in gold]
+    return [[(q, k) for q, k in pairs if abs(q - k) >= least] for pairs in gold]
