@@ -251,7 +251,7 @@ def measure(
         "scores": relation_scores(seen["mixed"], tests["mixed"]),
         "tasks": tasks(seen["mixed"], tests["mixed"]),
         "long": long_distance(seen["relative"], tests["relative"]),
-        "bracket": verb_bracket(seen["anaphora"], tests["anaphora"]),
+        "bracket": verb_bracket(seen["mixed"], tests["mixed"]),
         "reference": reference(model, seen["anaphora"], tests["anaphora"], words),
         "ablation": ablation(model, tests["mixed"][:200], words),
         "relevance": relevance(model, tests["mixed"][:60], words),
