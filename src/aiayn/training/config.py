@@ -74,6 +74,8 @@ class TrainingConfig:
     """auto, cpu, cuda or mps."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """bf16: torch's autocast to bfloat16; auto: where the device multiplies it fast."""
+    plain: bool = False
+    """Compute every formula in its plain form, without the tricks that make it fast."""
     compile: bool = False
     """Compile the model with torch.compile; pays on a GPU."""
     threads: int | None = None
