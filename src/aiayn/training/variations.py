@@ -232,11 +232,16 @@ def _plain(config: TrainingConfig) -> dict[str, Any]:
 
 def _commit() -> str | None:
     """The commit of this source tree, "-dirty" if changed; None if it has none."""
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    changes = ["diff", "--quiet", "HEAD", "--", "..", ":!../book"]
     try:
-        found = subprocess.run(
-            describe, cwd=Path(__file__).parent, capture_output=True, text=True
+        head, changed = (
+            subprocess.run(
+                ["git", *words], cwd=Path(__file__).parent, capture_output=True
+            )
+            for words in (["rev-parse", "HEAD"], changes)
         )
     except OSError:
         return None
-    return found.stdout.strip() or None
+    if head.returncode:
+        return None
+    return head.stdout.decode().strip() + ("-dirty" if changed.returncode else "")
