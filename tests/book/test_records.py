@@ -1,17 +1,21 @@
 """Recorded runs: complete, repeatable by one command, and found by name."""
 
+import math
 from importlib.resources import files
 
 import pytest
 
 from aiayn.book.records import load_record
 from aiayn.errors import InputError
-from aiayn.training import TrainingConfig
+from aiayn.model import TABLE_3_ROWS
+from aiayn.training import TrainingConfig, miniature
 
+# Records of one training each; a table of many runs has no log.
 NAMES = sorted(
-    file.name.removesuffix(".json")
+    name
     for file in files("aiayn.book").joinpath("records").iterdir()
     if file.name.endswith(".json")
+    if "log" in load_record(name := file.name.removesuffix(".json"))
 )
 TRANSLATORS = [name for name in NAMES if "test" in load_record(name)]
 
@@ -39,6 +43,22 @@ def test_a_record_says_what_was_run_where_and_what_came_of_it(name):
 def test_a_record_s_configuration_can_still_be_read(name):
     config = TrainingConfig.from_dict(load_record(name)["config"])
     assert not config.output.is_absolute()
+
+
+def test_table_3_s_record_holds_runs_that_can_be_compared():
+    """Any number of runs will do; base must be among them, and none twice."""
+    record = load_record("table3")
+    assert record["command"].startswith("aiayn table3")
+    assert all(len(commit) == 40 for commit in record["commits"])
+    config = TrainingConfig.from_dict(record["config"])
+    found = [(run["row"], run["seed"]) for run in record["runs"]]
+    assert len(found) == len(set(found))
+    assert "base" in {row for row, _ in found} <= set(TABLE_3_ROWS)
+    for run in record["runs"]:
+        perplexity = math.exp(run["loss"])
+        assert run["perplexity"] == pytest.approx(perplexity, rel=1e-3)
+        assert config.steps == miniature(run["row"]).steps
+        assert record["machines"][run["machine"]]["processor"]
 
 
 def test_an_unknown_record_is_answered_with_those_that_there_are():
