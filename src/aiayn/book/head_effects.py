@@ -13,6 +13,7 @@ from aiayn.book.heads import BOS, PAD, Words, exact, mean_loss
 from aiayn.data.grammar import GrammarSample
 from aiayn.inference.heads import (
     all_heads,
+    attention_of,
     best_offset,
     uniform_baseline,
     value_norms,
@@ -107,8 +108,8 @@ def relevance_of(
         effect = (parts.softmax(dim=-1) - whole).abs().sum(dim=-1).T / 2
         crossed = model.attention_weights(sources, target_in).cross
         norms = [
-            value_norms(layer.cross_attention, weights, memory)[0]
-            for layer, weights in zip(model.decoder.layers, crossed, strict=True)
+            value_norms(attention_of(model, "cross", layer), weights, memory)[0]
+            for layer, weights in enumerate(crossed)
         ]
     copies = memory.repeat(length, 1, 1).requires_grad_()  # one for each word written
     logits = model.decode(

@@ -7,18 +7,19 @@ thresholds were written before the first trained model was looked at. Those of
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from aiayn.data import EncodedPairs, TokenBatches
 from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import english_relations, german_relations
 from aiayn.inference import evaluating, greedy_search
-from aiayn.inference.heads import Pairs, best_offset
+from aiayn.inference.heads import Pairs, SentenceWeights, best_offset
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
 
@@ -144,7 +145,9 @@ def mean_loss(model: Transformer, pairs: Sequence[Pair]) -> float:
     ).item()
 
 
-def gold_of(samples: Sequence[GrammarSample]) -> dict[str, dict[str, list[Pairs]]]:
+def gold_of(
+    samples: Sequence[GrammarSample],
+) -> dict[str, Mapping[str, Sequence[Pairs]]]:
     """Every relation that heads are scored against, by where the heads are.
 
     Rows of the decoder are the words that are written; column 0 is the start sign, so
@@ -182,6 +185,11 @@ def lengths_of(samples: Sequence[GrammarSample], use: str) -> list[int]:
     """How many keys each sentence has for these heads, the special sign included."""
     sides = [s.target_tokens if use == "decoder" else s.source_tokens for s in samples]
     return [len(side) + 1 for side in sides]
+
+
+def side(weights: Sequence[SentenceWeights], use: str) -> list[Tensor]:
+    """One kind of attention of every sentence."""
+    return [getattr(sentence, use) for sentence in weights]
 
 
 def is_position(name: str) -> bool:

@@ -155,7 +155,7 @@ def shuffled(
 def all_heads(model: Transformer) -> list[Head]:
     """Every head of the model, encoder first."""
     config = model.config
-    layers = {
+    layers: dict[Use, int] = {
         "encoder": config.num_encoder_layers,
         "decoder": config.num_decoder_layers,
         "cross": config.num_decoder_layers,
