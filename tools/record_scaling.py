@@ -2,7 +2,7 @@
 
 Usage: python tools/record_scaling.py
 
-Some fifteen minutes on one core. Each training is written down as soon as it is done,
+Some ten minutes on one core. Each training is written down as soon as it is done,
 and one that is written down is not repeated: stop it, and start it again, as you like.
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
     record = read_json(RECORD) if RECORD.exists() else begin()
     done = {(r["width"], r["seed"], r["steps"], r["rate"]) for r in record["runs"]}
     text = make_text(2 * STEPS)
-    for width, seed, steps, rate in [*CURVE, *DATA, *RATES]:
+    for width, seed, steps, rate in [*CURVE, *RATES, *DATA]:
         if (width, seed, steps, rate) in done:
             continue
         began, cpu = time.perf_counter(), time.process_time()

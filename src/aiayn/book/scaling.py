@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from aiayn.data.grammar import GrammarSample, generate
 from aiayn.model import Transformer, TransformerConfig, causal_mask
 
-WIDTHS = (8, 16, 32, 64, 128, 192)
+WIDTHS = (8, 16, 32, 64, 96, 128)
 """d_model of the six sizes; everything else follows from it."""
 SEEDS = (0, 1, 2)
 STEPS = 800
