@@ -69,7 +69,7 @@ class Text:
     """The vocabulary; token 0 ends a sentence, token 1 is any other word."""
     training: Int[Tensor, "rows row_and_next"]
     """A longer text begins with a shorter one."""
-    held_out: Int[Tensor, "rows row_and_next"]
+    held_out: Int[Tensor, "held_out_rows row_and_next"]
     """Of the grammar's test split."""
 
 
