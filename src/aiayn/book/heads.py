@@ -2,8 +2,8 @@
 
 The notebook trains one seed before the reader's eyes; `tools/record_heads.py` repeats
 it for others and keeps `measure`'s numbers, so the text can speak of several. The
-thresholds were written before the first trained model was looked at. Those of
-`POSITIONAL` and `ABOVE_OFFSET` are Voita et al.'s (2019).
+thresholds in this module were written before a trained head was looked at; `POSITIONAL`
+and `ABOVE_OFFSET` are Voita et al.'s (2019). The chapter says when its others were.
 """
 
 from collections import Counter
