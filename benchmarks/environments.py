@@ -32,7 +32,8 @@ def python_of(peer: Peer) -> Path:
     """
     if not peer.requirements and not peer.bare:
         return Path(sys.executable)
-    wanted = "\n".join([version("torch"), *peer.requirements, "bare", *peer.bare])
+    parts = [sys.prefix, version("torch"), *peer.requirements, "bare", *peer.bare]
+    wanted = "\n".join(parts)
     folder = FOLDER / hashlib.sha256(wanted.encode()).hexdigest()[:12]
     python, ready, failed = folder / "bin/python", folder / "ready", folder / "failed"
     if failed.exists():
@@ -53,7 +54,7 @@ def python_of(peer: Peer) -> Path:
 def _see_packages_of_this_environment(folder: Path) -> None:
     """A .pth file appends a path, so what the peer installs itself is found first."""
     packages = next(folder.glob("lib/python*/site-packages"))
-    lines = "\n".join(site.getsitepackages())
+    lines = "\n".join(str(Path(p).resolve()) for p in site.getsitepackages())
     (packages / "beneath.pth").write_text(lines + "\n", encoding="utf-8")
 
 
@@ -65,7 +66,7 @@ def _install(python: Path, folder: Path, peer: Peer) -> None:
     if peer.requirements:
         _run([*pip, "-c", str(constraints), *peer.requirements])
     if peer.bare:
-        _run([*pip, "--no-deps", "--no-build-isolation", *peer.bare])
+        _run([*pip, "--no-deps", *peer.bare])
 
 
 def _run(command: list[str]) -> None:

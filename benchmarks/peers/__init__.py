@@ -47,6 +47,27 @@ PEERS = {
         Peer("t5", "Hugging Face T5", _TRANSFORMERS),
         Peer("x_transformers", "x-transformers", ("x-transformers==2.31.10",)),
         Peer(
+            "fairseq",
+            "fairseq",
+            (
+                "hydra-core==1.0.7",
+                "omegaconf==2.0.6",
+                "antlr4-python3-runtime==4.8",
+                "bitarray",
+                "cffi",
+                "cython",
+                "regex",
+            ),
+            ("fairseq==0.12.2",),  # asks for torchaudio, which nothing here needs
+            translates=True,
+        ),
+        Peer(
+            "joeynmt",
+            "Joey NMT",
+            ("tensorboard", "importlib_metadata", "sacremoses", "subword-nmt"),
+            ("joeynmt==2.3.0",),  # asks for a protobuf that no longer installs
+        ),
+        Peer(
             "ctranslate2",
             "CTranslate2",
             ("ctranslate2==4.8.5",),

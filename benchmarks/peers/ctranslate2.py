@@ -1,4 +1,4 @@
-"""CTranslate2: a C++ engine that only translates, given our weights in its own layout."""
+"""CTranslate2: a C++ engine that only translates, given our weights in its layout."""
 
 import tempfile
 from pathlib import Path

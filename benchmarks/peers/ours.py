@@ -1,4 +1,4 @@
-"""This package: `aiayn.training.Trainer` and `aiayn.inference`, as a user calls them."""
+"""This package: its trainer and its searches, as `aiayn` itself calls them."""
 
 from pathlib import Path
 

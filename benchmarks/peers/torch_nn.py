@@ -1,4 +1,4 @@
-"""`torch.nn.Transformer` with `F.cross_entropy`, written as its documentation does."""
+"""`torch.nn`'s Transformer layers with `F.cross_entropy`, in the plainest way."""
 
 import math
 from pathlib import Path
