@@ -21,6 +21,8 @@ def trained(folder: Path) -> ctranslate2.Translator:
     """Our weights in its layout, computed with in float32."""
     spec = specification(load_translator(folder)[0])
     with tempfile.TemporaryDirectory() as converted:
+        spec.validate()
+        spec.optimize()
         spec.save(converted)
         return ctranslate2.Translator(
             converted,
