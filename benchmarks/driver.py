@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
 PRODUCT = "matrix_product"
 """The name under which the record holds the machine's own measure."""
-MINUTES = 60  # that one measurement may take
+MINUTES = 120  # that one measurement may take
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Job:
     """What the process needs besides: paths of files."""
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
+def arguments(description: str, rounds: int = 3) -> argparse.ArgumentParser:
     """The options that all benchmarks share."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     add = parser.add_argument
-    add("--rounds", type=int, default=3, help="how often each peer is measured")
+    add("--rounds", type=int, default=rounds, help="how often each is measured")
     add("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="who")
     add("--threads", type=int, default=2, help="threads of each process")
     add("--output", type=Path, help="the record; default: under benchmarks/records")

@@ -129,6 +129,20 @@ def decoding_lines(record: Record) -> list[str]:
     return lines + _not_measured(record)
 
 
+def quality_lines(record: Record) -> list[str]:
+    """The record of time to quality as a table of text."""
+    wanted = record["settings"]["bleu"]
+    lines = ["", f"minutes of training until {wanted:g} BLEU on the validation split"]
+    for m in record["measurements"]:
+        reached = (
+            "" if m["reached"] else f" (not reached: {m['curve'][-1]['bleu']:.1f})"
+        )
+        lines.append(
+            f"  {m['peer']:16}seed {m['seed']}: {m['seconds'] / 60:.1f} min{reached}"
+        )
+    return lines + _not_measured(record)
+
+
 def decoding_cases(record: Record) -> list[dict[str, Any]]:
     """Every search and workload that anyone was measured at."""
     keys = ("beam_size", "workload")

@@ -8,12 +8,15 @@ import json
 import resource
 import sys
 import time
+from dataclasses import replace
 from importlib import import_module
-from itertools import chain
+from itertools import chain, count, islice
 from pathlib import Path
 
 import torch
 
+from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
+from aiayn.inference import evaluate_bleu
 from benchmarks import workload
 
 PRODUCT_SIZE = 2048
@@ -45,6 +48,50 @@ def decoding(job: dict) -> dict:
     watch = Stopwatch()
     outputs = [translate(batch, beam_size) for batch in batches]
     return watch.read() | {"outputs": list(chain.from_iterable(outputs))}
+
+
+def time_to_quality(job: dict) -> dict:
+    """Train until greedy translations of the validation split are good enough.
+
+    Only training is timed: validation takes each peer its own time, and how often one
+    validates is a matter of taste.
+    """
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    data, case = workload.load(Path(job["workload"])), job["case"]
+    pairs = EncodedPairs(*(workload.rows_from(data[s]) for s in ("source", "target")))
+    batches = TokenBatches(pairs, job["tokens_per_batch"], seed=case["seed"])
+    tokenizer = Tokenizer.load(Path(data["tokenizer"]))
+    torch.manual_seed(case["seed"])
+    config = replace(workload.CONFIG, dropout=job["dropout"])
+    model = adapter.build(config)
+    narrow = case["precision"] == "bf16"
+    step = adapter.training_step(model, narrow, job["warmup_steps"])
+    translate = adapter.searcher(model)
+
+    def bleu() -> float:
+        found = map_batches(
+            lambda source: translate(_unpadded(source), 1),
+            workload.rows_from(data["validation"]),
+            workload.TOKENS_PER_BATCH,
+        )
+        return evaluate_bleu(tokenizer.decode_batch(found), data["references"]).score
+
+    spent, curve = {"seconds": 0.0, "cpu_seconds": 0.0}, []
+    endless = chain.from_iterable(map(batches.epoch, count()))
+    while not curve or (
+        curve[-1]["bleu"] < job["bleu"] and spent["seconds"] < 60 * job["minutes"]
+    ):
+        watch = Stopwatch()
+        for batch in islice(endless, job["validate_every"]):
+            step(batch.source, batch.target)
+        spent = {key: spent[key] + value for key, value in watch.read().items()}
+        steps = job["validate_every"] * (len(curve) + 1)
+        curve.append({"step": steps, "seconds": spent["seconds"], "bleu": bleu()})
+    return spent | {"reached": curve[-1]["bleu"] >= job["bleu"], "curve": curve}
+
+
+def _unpadded(source: torch.Tensor) -> list[list[int]]:
+    return [[token for token in row if token] for row in source.tolist()]
 
 
 def matrix_product(job: dict) -> dict:
@@ -81,6 +128,7 @@ def main() -> None:
     measure = {
         "training_step": training_step,
         "decoding": decoding,
+        "time_to_quality": time_to_quality,
         "matrix_product": matrix_product,
     }
     result = measure[job["kind"]](job)

@@ -10,7 +10,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from aiayn.data import TokenBatches, Tokenizer, encode_lines, encode_pairs, load_corpus
+from aiayn.data import (
+    TokenBatches,
+    Tokenizer,
+    TokenRows,
+    encode_lines,
+    encode_pairs,
+    load_corpus,
+)
 from aiayn.model import TransformerConfig
 
 WORK = Path(__file__).parent / ".work"
@@ -90,6 +97,29 @@ def decoding_batches(
             batch = []
         batch.append(row)
     return [*batches, batch]
+
+
+def quality_data() -> dict:
+    """Multi30k as ids, and the validation split's reference translations."""
+    corpus = load_corpus("multi30k", source="en", target="de")
+    tokenizer = _tokenizer(chain(corpus.train.source, corpus.train.target))
+    pairs, _ = encode_pairs(corpus.train, tokenizer)
+    return {
+        "source": _as_tensors(pairs.source),
+        "target": _as_tensors(pairs.target),
+        "validation": _as_tensors(encode_lines(corpus.validation.source, tokenizer)),
+        "references": list(corpus.validation.target),
+        "tokenizer": str(WORK / "tokenizer.model"),
+    }
+
+
+def _as_tensors(rows: TokenRows) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(rows.tokens), torch.from_numpy(rows.starts)
+
+
+def rows_from(tensors: tuple[Tensor, Tensor]) -> TokenRows:
+    """What `quality_data` packed up."""
+    return TokenRows(*(tensor.numpy() for tensor in tensors))
 
 
 def save(content: object, name: str) -> Path:

@@ -107,11 +107,11 @@ def trained(folder: Path) -> TransformerModelBase:
 
 def searcher(model: TransformerModelBase) -> Translate:
     """`SequenceGenerator`, whose length penalty is |Y|^0.6."""
-    model.eval()
     words = dictionary(model.encoder.embed_tokens.num_embeddings)
 
     @torch.inference_mode()
     def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
+        model.eval()
         source = padded(rows)
         search = SequenceGenerator(
             [model],

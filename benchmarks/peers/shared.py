@@ -29,7 +29,6 @@ def optimizer_step(
         narrow: Compute in bfloat16 where autocast does.
         warmup_steps: Steps in which the learning rate rises.
     """
-    model.train()
     adam = torch.optim.Adam(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True
     )
@@ -38,6 +37,7 @@ def optimizer_step(
     def step(source: Tensor, target: Tensor) -> Tensor:
         nonlocal number
         number += 1
+        model.train()  # a search may have come between two steps
         adam.param_groups[0]["lr"] = noam_rate(number, width, warmup_steps)
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
             loss = loss_of(source, target)

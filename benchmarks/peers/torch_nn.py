@@ -84,12 +84,12 @@ def trained(folder: Path) -> Model:
 
 def searcher(model: Model) -> Translate:
     """Greedy search that reads its whole output again at every step."""
-    model.eval()
 
     @torch.inference_mode()
     def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
         if beam_size != 1:
             raise NotImplementedError("torch.nn has no search; only the greedy loop.")
+        model.eval()
         source = padded(rows)
         memory = model.encode(source)
         written = source.new_full((len(source), 1), BOS_ID)
