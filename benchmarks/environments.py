@@ -6,6 +6,7 @@ torch, no copy of it is made, and pip is told to keep it.
 """
 
 import hashlib
+import os
 import shutil
 import site
 import subprocess
@@ -66,13 +67,19 @@ def _install(python: Path, folder: Path, peer: Peer) -> None:
     if peer.requirements:
         _run([*pip, "-c", str(constraints), *peer.requirements])
     if peer.bare:
-        _run([*pip, "--no-deps", *peer.bare])
+        # fairseq's own switch, meant for whoever only builds its documentation.
+        switch = {"READTHEDOCS": "1"} if peer.plain_python else {}
+        _run([*pip, "--no-deps", *peer.bare], **switch)
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], **environment: str) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60 * MINUTES
+            command,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=60 * MINUTES,
         )
     except subprocess.TimeoutExpired:
         raise NotInstallableError(f"pip took more than {MINUTES} minutes.") from None

@@ -81,22 +81,21 @@ def decoding_batches(
     corpus = load_corpus("multi30k", source="en", target="de")
     text = corpus.train if name == "file" else corpus.test
     encoded = encode_lines(text.source[:count], tokenizer)
-    rows = [encoded[i] for i in range(len(encoded))]
+    return cut(name, [encoded[i] for i in range(len(encoded))])
+
+
+def cut(name: str, rows: list[list[int]]) -> list[list[list[int]]]:
+    """Rows in batches, as one of `DECODING` has them."""
     if name != "mixed":
-        rows.sort(key=len, reverse=True)
-    batches, batch = [], []
-    for row in rows:
-        longest = max(map(len, [*batch, row]))
-        full = (
-            longest * (len(batch) + 1) > TOKENS_PER_BATCH
-            if name == "file"
-            else len(batch) == SENTENCES_PER_BATCH
-        )
-        if batch and full:
-            batches.append(batch)
-            batch = []
-        batch.append(row)
-    return [*batches, batch]
+        rows = sorted(rows, key=len, reverse=True)
+    batches, start = [], 0
+    while start < len(rows):
+        size = SENTENCES_PER_BATCH
+        if name == "file":  # its first row is its longest
+            size = max(1, TOKENS_PER_BATCH // len(rows[start]))
+        batches.append(rows[start : start + size])
+        start += size
+    return batches
 
 
 def quality_data() -> dict:

@@ -27,6 +27,8 @@ class Peer:
     """What pip installs, pinned. None: the project's own environment serves."""
     bare: tuple[str, ...] = ()
     """What pip installs without dependencies, for these ask for another torch."""
+    plain_python: bool = False
+    """Whether to leave its compiled parts out, which nothing measured here needs."""
     trains: bool = True
     """Whether it has a training step."""
     translates: bool = False
@@ -55,10 +57,10 @@ PEERS = {
                 "antlr4-python3-runtime==4.8",
                 "bitarray",
                 "cffi",
-                "cython",
                 "regex",
             ),
             ("fairseq==0.12.2",),  # asks for torchaudio, which nothing here needs
+            plain_python=True,  # else it needs a compiler; data and BLEU use them
             translates=True,
         ),
         Peer(
