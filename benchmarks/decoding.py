@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000, help="of the file")
     given = parser.parse_args()
     given.peers = [name for name in given.peers if PEERS[name].translates]
+    given.peers = list(dict.fromkeys(["ours", *given.peers]))  # to compare with
     model, tokenizer = load_translator(given.run)
     paths, sentences = {}, {}
     for name in given.workloads:
@@ -68,7 +69,8 @@ def main() -> None:
             if case["beam_size"] == 1 or peer.name not in ONLY_GREEDY
         ]
 
-    benchmark = Benchmark("decoding", given, settings, reduce=CompareWithOurs())
+    compare = CompareWithOurs(given.run.name)
+    benchmark = Benchmark("decoding", given, settings, reduce=compare)
     benchmark.run(jobs)
     print("\n".join(decoding_lines(benchmark.record)))
 
@@ -76,10 +78,13 @@ def main() -> None:
 class CompareWithOurs:
     """Replaces a peer's outputs by the share of them that are ours, word for word."""
 
+    def __init__(self, run: str) -> None:
+        self.run = run
+
     def __call__(self, key: dict, result: dict) -> dict:
         outputs = result.pop("outputs")
-        name = f"outputs_{key['beam_size']}_{key['workload']}.json"
-        path = workload.WORK / name
+        case = f"{key['workload']}_{key['beam_size']}_{len(outputs)}"
+        path = workload.WORK / f"outputs_{self.run}_{case}.json"
         if key["peer"] == "ours":
             path.write_text(json.dumps(outputs), encoding="utf-8")
         ours = json.loads(path.read_text(encoding="utf-8"))

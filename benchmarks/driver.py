@@ -8,6 +8,7 @@ was interrupted goes on where it stopped, if it is started with the same choices
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -74,8 +75,9 @@ class Benchmark:
         settings = settings | {"threads": given.threads}
         self.record: dict[str, Any] = {
             "benchmark": kind,
-            "command": f"python -m benchmarks.{kind} {' '.join(sys.argv[1:])}".strip(),
+            "command": _command(kind, sys.argv[1:]),
             "commit": _git("rev-parse", "HEAD"),
+            "source_tree": _git("rev-parse", "HEAD:src"),
             "changed_files": bool(_git("status", "--porcelain", "--", "src")),
             "date": date.today().isoformat(),
             "machine": describe_machine() | {"threads": given.threads},
@@ -106,11 +108,13 @@ class Benchmark:
 
     def _go_on(self, old: dict[str, Any]) -> None:
         """Take up an earlier record, unless it measured something else."""
-        same = ("settings", "commit", "changed_files", "machine")
-        if all(old.get(key) == self.record[key] for key in same):
-            for key in ("versions", "measurements"):
-                self.record[key] = old[key]
-            print(f"Going on with {self.path.name}; --fresh begins anew.")
+        same = ("settings", "source_tree", "changed_files", "machine")
+        if any(old.get(key) != self.record[key] for key in same):
+            print(f"{self.path.name} measured something else: beginning anew.")
+            return
+        for key in ("versions", "measurements"):
+            self.record[key] = old[key]
+        print(f"Going on with {self.path.name}; --fresh begins anew.")
 
     def _environments(self) -> dict[str, Path]:
         """Each peer's interpreter; who cannot be installed is written down."""
@@ -135,13 +139,16 @@ class Benchmark:
         request = {"kind": kind, "peer": peer, "threads": self.given.threads}
         load = os.getloadavg()[0]
         result = _ask(python, request | {"case": job.case} | job.content)
+        words = " ".join(map(str, job.case.values()))
+        failures = self.record["not_measured"]
         if "error" in result:
-            self.record["not_measured"][peer] = result["error"]
+            failures[peer] = f"{words}: {result['error']}"
         else:
             kept = self.reduce(key, result)
             done.append(key | kept | {"load": round(load, 1)})
+            if failures.get(peer, "").startswith(f"{words}: "):
+                del failures[peer]  # it failed in an earlier round only
         write_json(self.path, self.record)
-        words = " ".join(map(str, job.case.values()))
         shown = result.get("error") or f"{result['seconds']:.1f} s"
         print(f"round {number} · {peer} · {words}: {shown}", flush=True)
 
@@ -169,6 +176,12 @@ def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return {"error": lines[-1]}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _command(kind: str, words: list[str]) -> str:
+    """What was typed, without the paths of this machine."""
+    shown = [Path(w).name if Path(w).is_absolute() else w for w in words]
+    return shlex.join(["python", "-m", f"benchmarks.{kind}", *shown])
 
 
 def _git(*words: str) -> str:

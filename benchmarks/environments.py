@@ -36,18 +36,12 @@ def python_of(peer: Peer) -> Path:
     parts = [sys.prefix, version("torch"), *peer.requirements, "bare", *peer.bare]
     wanted = "\n".join(parts)
     folder = FOLDER / hashlib.sha256(wanted.encode()).hexdigest()[:12]
-    python, ready, failed = folder / "bin/python", folder / "ready", folder / "failed"
-    if failed.exists():
-        raise NotInstallableError(failed.read_text(encoding="utf-8"))
+    python, ready = folder / "bin/python", folder / "ready"
     if not ready.exists():
         shutil.rmtree(folder, ignore_errors=True)
         venv.create(folder, with_pip=True)
         _see_packages_of_this_environment(folder)
-        try:
-            _install(python, folder, peer)
-        except NotInstallableError as error:
-            failed.write_text(str(error), encoding="utf-8")
-            raise
+        _install(python, folder, peer)
         ready.write_text(wanted, encoding="utf-8")
     return python
 
