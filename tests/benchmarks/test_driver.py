@@ -76,7 +76,5 @@ def test_a_record_names_no_folder_of_the_machine():
 
 def test_a_peer_that_fails_is_named_with_the_reason(tmp_path, asked):
     record = measure(tmp_path / "r.json", "--rounds", "1", "--peers", "ours", "bart")
-    assert record["not_measured"] == {
-        "bart": "bf16: ImportError: it does not work"
-    }
+    assert record["not_measured"] == {"bart": "bf16: ImportError: it does not work"}
     assert {m["peer"] for m in record["measurements"]} == {"matrix_product", "ours"}
