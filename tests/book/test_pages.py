@@ -40,8 +40,8 @@ def explained():
 @pytest.mark.parametrize("folder", ["model", "training", "inference", "data"])
 def test_the_notation_page_explains_every_dimension(folder):
     """Whoever reads a signature can look up each name in it."""
-    # batch and heads folded into one; any shape at all
-    plain_words = {"batch_heads", "shape"}
+    # batch and heads folded into one; any shape at all; the sides of any matrix
+    plain_words = {"batch_heads", "shape", "rows", "inputs", "outputs"}
     assert dimensions(folder) - plain_words <= explained()
 
 

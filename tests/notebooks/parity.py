@@ -5,7 +5,8 @@ A cell that defines something for the first time marks it with a comment::
     # parity: aiayn.model.attention.scaled_dot_product_attention
 
 The definition of that name in the same cell must then be the library's, apart from
-docstrings and annotations: a text explains more, a library promises more.
+docstrings and annotations: a text explains more, a library promises more. A product
+that the library computes by `aiayn.model.products` may be torch's own in the text.
 """
 
 import ast
@@ -21,8 +22,12 @@ import nbformat
 MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
 
 
+# What the library gets from aiayn.model.products, and a text takes from torch.
+FAST_FORMS = {"Linear": "nn.Linear", "linear": "F.linear"}
+
+
 class _Bare(ast.NodeTransformer):
-    """Removes docstrings and annotations."""
+    """Removes docstrings and annotations; names torch's form of a product."""
 
     def visit_definition(self, node):
         self.generic_visit(node)
@@ -33,6 +38,9 @@ class _Bare(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_definition  # noqa: N815
+
+    def visit_Name(self, node):  # noqa: N802
+        return ast.parse(FAST_FORMS.get(node.id, node.id), mode="eval").body
 
     def visit_arg(self, node):
         node.annotation = None
