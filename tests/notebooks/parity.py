@@ -39,7 +39,7 @@ class _Bare(ast.NodeTransformer):
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_definition  # noqa: N815
 
-    def visit_Name(self, node):  # noqa: N802
+    def visit_Name(self, node):
         return ast.parse(FAST_FORMS.get(node.id, node.id), mode="eval").body
 
     def visit_arg(self, node):
