@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from aiayn.inference import evaluate_bleu
 from aiayn.inference.bleu import bleu, bootstrap_differences, sentence_counts
+from aiayn.inference.words import split_compounds, words_13a
 
 words = st.lists(st.sampled_from("abc"), max_size=7)
 
@@ -57,3 +58,17 @@ def test_a_system_that_is_better_everywhere_is_better_in_each_draw():
     assert np.array_equal(
         differences, bootstrap_differences(good, bad, resamples=50, seed=3)
     )
+
+
+def test_words_are_those_that_the_reported_score_counts():
+    ours = ["Ein Hund, ein T-Shirt.", "1,5 Meter (etwa)", "„Nein“, sagt er: 3-4 mal"]
+    theirs = ["Ein Hund und ein T-Shirt.", "etwa 1,5 Meter!", "„Nein“, sagte er: 3-4"]
+    pairs = [(words_13a(a), words_13a(b)) for a, b in zip(ours, theirs, strict=True)]
+    expected = evaluate_bleu(ours, theirs).score
+    assert bleu(total(pairs)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_compounds_are_split_at_inner_hyphens_only():
+    assert split_compounds(["-", "x-", "-x", "a"]) == ["-", "x-", "-x", "a"]
+    middle = "##AT##-##AT##"
+    assert split_compounds(["ab-cd-ef"]) == ["ab", middle, "cd", middle, "ef"]

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float64, Int, Num
 
-_ORDERS = (1, 2, 3, 4)
-
 
 def sentence_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
     """What one sentence adds to a BLEU score.
@@ -33,7 +31,7 @@ def sentence_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> list
     [2, 2, 1, 0, 0, 3, 2, 1, 0]
     """
     found, written = [], []
-    for n in _ORDERS:
+    for n in range(1, 5):
         ours, theirs = Counter(_grams(hypothesis, n)), Counter(_grams(reference, n))
         found.append((ours & theirs).total())
         written.append(ours.total())
