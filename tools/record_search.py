@@ -164,7 +164,7 @@ class Run:
         return Found(found, texts, counts, counted.steps, counted.rows, seconds)
 
     def row(self, setting: Setting) -> dict[str, Any]:
-        """A setting beside the paper's, and a beam beside one of 4, on the same text."""
+        """A setting beside the paper's; a beam also beside one of 4."""
         found = self.find(setting)
         paper = self.find(replace(PAPER, part=setting.part))
         four = self.find(replace(setting, beam=4))
