@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
+RUN ?= runs/multi30k
 BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
 # As narrow as the book's page shows without scrolling.
@@ -15,7 +16,7 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format site clean
+.PHONY: help environment book test serve lint types times format bench site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -68,6 +69,10 @@ format: environment ## bring code and notebooks into their normal form
 	@$(RUFF_FORMAT_NOTEBOOKS)
 	@$(BIN)/python tools/notebooks.py
 	@$(BIN)/python tools/readme.py
+
+bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
+	@$(BIN)/python -m benchmarks.training_step
+	@$(BIN)/python -m benchmarks.decoding $(RUN)
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build

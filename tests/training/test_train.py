@@ -19,7 +19,13 @@ from aiayn.inference import exact_match_rate, load_translator, translate
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig
 from aiayn.run import RunFolder
-from aiayn.training import Trainer, TrainingConfig, resume_training, train
+from aiayn.training import (
+    Trainer,
+    TrainingConfig,
+    noam_rate,
+    resume_training,
+    train,
+)
 
 
 def losses(run):
@@ -262,3 +268,30 @@ def test_trains_on_a_gpu(config, precision):
     result = train(replace(config, device="cuda", precision=precision))
     assert math.isfinite(result.log[-1]["loss"])
     assert next(result.model.parameters()).is_cuda
+
+
+def test_the_rate_is_the_paper_s_until_the_cool_down_and_then_falls_to_zero(config):
+    """Four steps of cool-down after six: 4/5, 3/5, 2/5, 1/5 of equation (3)."""
+    config = replace(config, steps=10, warmup_steps=3, learning_rate_scale=2.0)
+    cooled = replace(config, cooldown_steps=4)
+    model = Transformer(config.model)
+    usual, falling = (Trainer(c, model, bos_id=1) for c in (config, cooled))
+    for step in range(1, 11):
+        rate = 2 * noam_rate(step, config.model.d_model, 3)
+        assert usual.learning_rate(step) == pytest.approx(rate)
+        share = min(1.0, (11 - step) / 5)
+        assert falling.learning_rate(step) == pytest.approx(share * rate)
+
+
+def test_plain_and_fast_training_are_one(config, tmp_path):
+    """The same losses but for rounding: dropout draws differ, so there is none."""
+    config = replace(config, model=replace(config.model, dropout=0.0), steps=8)
+    folders = tmp_path / "fast", tmp_path / "plain"
+    for folder, plain in zip(folders, (False, True), strict=True):
+        train(replace(config, output=folder, plain=plain))
+    fast, plain = (
+        [record["loss"] for record in losses(folder) if "loss" in record]
+        for folder in folders
+    )
+    assert len(fast) > 2
+    assert fast == pytest.approx(plain, rel=1e-4)

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
 from aiayn.model.forms import is_plain
+from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_rates, head_widths
 
@@ -139,10 +140,10 @@ class MultiHeadAttention(nn.Module):
         self.d_k, self.d_v = head_widths(d_model, num_heads, d_k, d_v)
         self.num_heads = num_heads
         self.dropout = Dropout(dropout)
-        self.query_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
-        self.key_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
-        self.value_projection = nn.Linear(d_model, num_heads * self.d_v, bias=False)
-        self.output_projection = nn.Linear(num_heads * self.d_v, d_model, bias=False)
+        self.query_projection = Linear(d_model, num_heads * self.d_k, bias=False)
+        self.key_projection = Linear(d_model, num_heads * self.d_k, bias=False)
+        self.value_projection = Linear(d_model, num_heads * self.d_v, bias=False)
+        self.output_projection = Linear(num_heads * self.d_v, d_model, bias=False)
         for weight in self.parameters():
             # The paper is silent. Glorot keeps the variance of what passes through.
             nn.init.xavier_uniform_(weight)

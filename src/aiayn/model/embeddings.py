@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.model.products import linear
+
 
 class TokenEmbedding(nn.Module):
     r"""Looks tokens up, times √d_model; read backwards it scores every token.
@@ -42,4 +44,4 @@ class TokenEmbedding(nn.Module):
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
         """How well each token of the vocabulary fits x: the pre-softmax layer."""
-        return F.linear(x, self.weight)  # (*batch, vocab)
+        return linear(x, self.weight)  # (*batch, vocab)

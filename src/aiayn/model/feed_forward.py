@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
+from aiayn.model.products import Linear
 
 
 class PositionwiseFeedForward(nn.Module):
@@ -26,8 +27,8 @@ class PositionwiseFeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.inner = Linear(d_model, d_ff)
+        self.outer = Linear(d_ff, d_model)
         for layer in (self.inner, self.outer):
             # The paper is silent: Glorot, as for attention, and no bias to begin with.
             nn.init.xavier_uniform_(layer.weight)

@@ -14,6 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from aiayn.model.products import product
+
 # Positions at a time: 256 rows of 8,000 logits fit into a processor's last cache.
 CHUNK = 256
 
@@ -40,7 +42,7 @@ class _ChunkedLoss(torch.autograd.Function):
                 strict=True,
             ):
                 rows = rows.to(dtype)
-                logits = (rows @ narrow_weight.T).to(weight.dtype)  # (chunk, vocab)
+                logits = product(rows, narrow_weight).to(weight.dtype)  # (chunk, vocab)
                 probs = logits.softmax(-1)
                 # log Σ exp(logits), by the largest entry: its p cannot underflow.
                 normalisers = logits.amax(-1) - probs.amax(-1).log()
@@ -56,8 +58,8 @@ class _ChunkedLoss(torch.autograd.Function):
                     1, right[:, None], error.new_full((len(right), 1), smoothing - 1)
                 )
                 error = error.to(dtype)
-                gradient.copy_(error @ narrow_weight)
-                weight_gradient += error.T @ rows
+                gradient.copy_(product(error, narrow_weight.T))
+                weight_gradient += product(error.T, rows.T)
         ctx.save_for_backward(state_gradient, weight_gradient)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain

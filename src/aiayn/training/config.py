@@ -50,6 +50,8 @@ class TrainingConfig:
     """Optimizer steps (§5.2)."""
     warmup_steps: int = 4000
     """Steps in which the learning rate rises (§5.3)."""
+    cooldown_steps: int = 0
+    """Last steps, in which the rate falls to zero on a line (not in the paper)."""
     learning_rate_scale: float = 1.0
     """Factor on the paper's learning rate, equation (3)."""
     betas: tuple[float, float] = (0.9, 0.98)

@@ -1,0 +1,189 @@
+"""Measures peers in turn, A B C A B C …, each time in a fresh process.
+
+What else the machine does then falls on all of them alike, and the median of the rounds
+forgets what fell on one. Every measurement is written down at once: a benchmark that
+was interrupted goes on where it stopped, if it is started with the same choices.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from aiayn.checkpoint import read_json, write_json
+from aiayn.machine import describe_machine
+from benchmarks.environments import NotInstallableError, python_of, versions
+from benchmarks.peers import PEERS, Peer
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
+PRODUCT = "matrix_product"
+"""The name under which the record holds the machine's own measure."""
+MINUTES = 120  # that one measurement may take
+
+
+@dataclass(frozen=True)
+class Job:
+    """One case of a benchmark: what is sent to every peer's process."""
+
+    case: dict[str, Any]
+    content: dict[str, Any] = field(default_factory=dict)
+    """What the process needs besides: paths of files."""
+
+
+def arguments(description: str, rounds: int = 3) -> argparse.ArgumentParser:
+    """The options that all benchmarks share."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    add = parser.add_argument
+    add("--rounds", type=int, default=rounds, help="how often each is measured")
+    add("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="who")
+    add("--threads", type=int, default=2, help="threads of each process")
+    add("--output", type=Path, help="the record; default: under benchmarks/records")
+    add("--fresh", action="store_true", help="begin anew, forget what was measured")
+    return parser
+
+
+class Benchmark:
+    """A record on disk, and what is still missing in it.
+
+    Args:
+        kind: What `benchmarks.worker` is asked for, and the record's name.
+        given: The command line.
+        settings: Every choice that a measurement depends on.
+        reduce: What to keep of a result, given what was measured: for instance a score
+            instead of all outputs.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        given: argparse.Namespace,
+        settings: dict[str, Any],
+        reduce: Callable[[dict, dict], dict] = lambda _, result: result,
+    ) -> None:
+        self.kind, self.given, self.reduce = kind, given, reduce
+        self.path = given.output or RECORDS / f"{kind}.json"
+        settings = settings | {"threads": given.threads}
+        self.record: dict[str, Any] = {
+            "benchmark": kind,
+            "command": _command(kind, sys.argv[1:]),
+            "commit": _git("rev-parse", "HEAD"),
+            "source_tree": _git("rev-parse", "HEAD:src"),
+            "changed_files": bool(_git("status", "--porcelain", "--", "src")),
+            "date": date.today().isoformat(),
+            "machine": describe_machine() | {"threads": given.threads},
+            "settings": settings,
+            "versions": {},
+            "not_measured": {},
+            "measurements": [],
+        }
+        if self.path.exists() and not given.fresh:
+            self._go_on(read_json(self.path))
+
+    def run(
+        self, jobs: Callable[[Peer], list[Job]], products: Sequence[Job] = ()
+    ) -> None:
+        """Measure whatever is missing, round by round.
+
+        Args:
+            jobs: What a peer is measured at.
+            products: Cases of the machine's own measure, taken in every round.
+        """
+        pythons = self._environments()
+        for number in range(1, self.given.rounds + 1):
+            for job in products:
+                self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
+            for name, python in pythons.items():
+                for job in jobs(PEERS[name]):
+                    self._measure(self.kind, python, name, job, number)
+
+    def _go_on(self, old: dict[str, Any]) -> None:
+        """Take up an earlier record, unless it measured something else."""
+        same = ("settings", "source_tree", "changed_files", "machine")
+        if any(old.get(key) != self.record[key] for key in same):
+            print(f"{self.path.name} measured something else: beginning anew.")
+            return
+        for key in ("versions", "measurements"):
+            self.record[key] = old[key]
+        print(f"Going on with {self.path.name}; --fresh begins anew.")
+
+    def _environments(self) -> dict[str, Path]:
+        """Each peer's interpreter; who cannot be installed is written down."""
+        found = {}
+        for name in self.given.peers:
+            try:
+                found[name] = python_of(PEERS[name])
+            except NotInstallableError as error:
+                self.record["not_measured"][name] = str(error)
+                print(f"{PEERS[name].title}: not installed. {error}")
+                continue
+            self.record["versions"][name] = versions(found[name], PEERS[name])
+        return found
+
+    def _measure(
+        self, kind: str, python: Path, peer: str, job: Job, number: int
+    ) -> None:
+        key = {"peer": peer, "round": number} | job.case
+        done = self.record["measurements"]
+        if any(all(m.get(k) == v for k, v in key.items()) for m in done):
+            return
+        request = {"kind": kind, "peer": peer, "threads": self.given.threads}
+        load = os.getloadavg()[0]
+        result = _ask(python, request | {"case": job.case} | job.content)
+        words = " ".join(map(str, job.case.values()))
+        failures = self.record["not_measured"]
+        if "error" in result:
+            failures[peer] = f"{words}: {result['error']}"
+        else:
+            kept = self.reduce(key, result)
+            done.append(key | kept | {"load": round(load, 1)})
+            if failures.get(peer, "").startswith(f"{words}: "):
+                del failures[peer]  # it failed in an earlier round only
+        write_json(self.path, self.record)
+        shown = result.get("error") or f"{result['seconds']:.1f} s"
+        print(f"round {number} · {peer} · {words}: {shown}", flush=True)
+
+
+def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """Run a worker; its last line, or what went wrong in one line."""
+    environment = os.environ | {
+        "OMP_NUM_THREADS": str(request["threads"]),
+        "PYTHONPATH": str(ROOT / "src"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    command = [str(python), "-m", "benchmarks.worker", json.dumps(request)]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60 * MINUTES,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"It took more than {MINUTES} minutes."}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"error": lines[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _command(kind: str, words: list[str]) -> str:
+    """What was typed, without the paths of this machine."""
+    shown = [Path(w).name if Path(w).is_absolute() else w for w in words]
+    return shlex.join(["python", "-m", f"benchmarks.{kind}", *shown])
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()

@@ -1,0 +1,54 @@
+"""Hugging Face's sequence-to-sequence models, trained and searched as they come."""
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.peers.shared import (
+    BOS_ID,
+    PAD_ID,
+    Step,
+    Translate,
+    before_the_end,
+    optimizer_step,
+    padded,
+    plain_loss,
+    shift_right,
+)
+
+
+def training_step(model: nn.Module, narrow: bool, warmup_steps: int) -> Step:
+    """Logits from the model; its own loss knows no label smoothing, so torch's."""
+
+    def loss_of(source: Tensor, target: Tensor) -> Tensor:
+        logits = model(
+            input_ids=source,
+            attention_mask=source != PAD_ID,
+            decoder_input_ids=shift_right(target),
+            use_cache=False,
+        ).logits
+        return plain_loss(logits, target)
+
+    width = model.config.d_model
+    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+
+
+def searcher(model: nn.Module) -> Translate:
+    """`generate`, with its cache; a sentence that has ended stays in the batch."""
+
+    @torch.inference_mode()
+    def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
+        model.eval()
+        source = padded(rows)
+        written = model.generate(
+            input_ids=source,
+            attention_mask=source != PAD_ID,
+            num_beams=beam_size,
+            do_sample=False,
+            length_penalty=0.6,
+            early_stopping=beam_size > 1,
+            max_new_tokens=source.size(1) + 50,
+            suppress_tokens=[PAD_ID, BOS_ID],
+        )
+        return [before_the_end(row[1:]) for row in written.tolist()]
+
+    return translate

@@ -1,0 +1,59 @@
+"""This package: its trainer and its searches, as `aiayn` itself calls them."""
+
+from pathlib import Path
+
+from torch import Tensor
+
+from aiayn.data import Batch
+from aiayn.inference import beam_search, greedy_search, load_translator
+from aiayn.model import Transformer, TransformerConfig
+from aiayn.training import TrainingConfig
+from aiayn.training.allocator import keep_freed_memory
+from aiayn.training.trainer import Trainer
+from benchmarks.peers.shared import BOS_ID, EOS_ID, Step, Translate, padded
+
+
+def build(config: TransformerConfig) -> Transformer:
+    """The model of that size."""
+    return Transformer(config)
+
+
+def training_step(model: Transformer, narrow: bool, warmup_steps: int) -> Step:
+    """The trainer's own step."""
+    keep_freed_memory()  # as `aiayn.training.train` does
+    config = TrainingConfig(
+        model=model.config,
+        precision="bf16" if narrow else "fp32",
+        warmup_steps=warmup_steps,
+        device="cpu",
+    )
+    trainer = Trainer(config, model, BOS_ID)
+    number = 0
+
+    def step(source: Tensor, target: Tensor) -> Tensor:
+        nonlocal number
+        number += 1
+        smoothed, _, tokens = trainer.step(number, [Batch(source, target)])
+        return smoothed / tokens
+
+    return step
+
+
+def trained(folder: Path) -> Transformer:
+    """What the folder holds."""
+    return load_translator(folder)[0]
+
+
+def searcher(model: Transformer) -> Translate:
+    """The searches of `aiayn translate`."""
+    ends = {"bos_id": BOS_ID, "eos_id": EOS_ID}
+
+    def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
+        source = padded(rows)
+        if beam_size == 1:
+            found = greedy_search(model, source, **ends)
+        else:
+            found = beam_search(model, source, beam_size=beam_size, **ends)
+        return [hypothesis.tokens for hypothesis in found]
+
+    return translate

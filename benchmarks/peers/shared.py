@@ -1,0 +1,79 @@
+"""What several adapters share: the optimizer step of a model that returns its loss."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from aiayn.training import noam_rate
+
+PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
+
+Step = Callable[[Tensor, Tensor], Tensor]
+Translate = Callable[[list[list[int]], int], list[list[int]]]
+
+
+def optimizer_step(
+    loss_of: Step, model: nn.Module, width: int, narrow: bool, warmup_steps: int
+) -> Step:
+    """Forward, loss, backward and Adam's step, at the paper's learning rate.
+
+    Every peer gets torch's fused Adam, whichever its own trainer takes, so that the
+    difference between two peers lies in model and loss.
+
+    Args:
+        loss_of: From source and target to the mean loss of a batch.
+        model: What Adam moves.
+        width: The model's d_model, which the learning rate depends on.
+        narrow: Compute in bfloat16 where autocast does.
+        warmup_steps: Steps in which the learning rate rises.
+    """
+    adam = torch.optim.Adam(
+        model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True
+    )
+    number = 0
+
+    def step(source: Tensor, target: Tensor) -> Tensor:
+        nonlocal number
+        number += 1
+        model.train()  # a search may have come between two steps
+        adam.param_groups[0]["lr"] = noam_rate(number, width, warmup_steps)
+        with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+            loss = loss_of(source, target)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        return loss.detach()
+
+    return step
+
+
+def plain_loss(logits: Tensor, target: Tensor) -> Tensor:
+    """torch's label-smoothed cross-entropy, over all positions but padding."""
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        target.flatten(),
+        ignore_index=PAD_ID,
+        label_smoothing=0.1,
+    )
+
+
+def shift_right(target: Tensor) -> Tensor:
+    """What a decoder reads: BOS, then the target without its last token."""
+    return torch.cat([torch.full_like(target[:, :1], BOS_ID), target[:, :-1]], dim=1)
+
+
+def padded(rows: list[list[int]]) -> Tensor:
+    """Rows of ids as one tensor."""
+    rows_of_tensors = [torch.tensor(row) for row in rows]
+    return nn.utils.rnn.pad_sequence(
+        rows_of_tensors, batch_first=True, padding_value=PAD_ID
+    )
+
+
+def before_the_end(output: list[int]) -> list[int]:
+    """An output up to its first EOS, without BOS and padding."""
+    if EOS_ID in output:
+        output = output[: output.index(EOS_ID)]
+    return [token for token in output if token not in (PAD_ID, BOS_ID)]

@@ -1,0 +1,140 @@
+"""`torch.nn`'s Transformer layers with `F.cross_entropy`, in the plainest way."""
+
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from aiayn.inference import load_translator
+from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_encoding
+from benchmarks.peers.shared import (
+    BOS_ID,
+    EOS_ID,
+    PAD_ID,
+    Step,
+    Translate,
+    before_the_end,
+    optimizer_step,
+    padded,
+    plain_loss,
+    shift_right,
+)
+
+
+class Model(nn.Module):
+    """Embedding, positions, torch's layers, and the embedding again as output layer."""
+
+    def __init__(self, config: TransformerConfig, max_length: int = 1024) -> None:
+        super().__init__()
+        self.scale = math.sqrt(config.d_model)
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
+        table = sinusoidal_positional_encoding(max_length, config.d_model)
+        self.register_buffer("positions", table)
+        self.dropout = nn.Dropout(config.dropout)
+        sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
+        encoder = nn.TransformerEncoderLayer(*sizes, batch_first=True)
+        decoder = nn.TransformerDecoderLayer(*sizes, batch_first=True)
+        # Without the last LayerNorm that nn.Transformer itself adds to both stacks.
+        self.encoder = nn.TransformerEncoder(encoder, config.num_encoder_layers)
+        self.decoder = nn.TransformerDecoder(decoder, config.num_decoder_layers)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        x = self.embedding(tokens) * self.scale
+        return self.dropout(x + self.positions[: tokens.size(1)])
+
+    def encode(self, source: Tensor) -> Tensor:
+        return self.encoder(self.embed(source), src_key_padding_mask=source == PAD_ID)
+
+    def decode(self, written: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        states = self.decoder(
+            self.embed(written),
+            memory,
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(written.size(1)),
+            tgt_is_causal=True,
+            memory_key_padding_mask=source == PAD_ID,
+        )
+        return F.linear(states, self.embedding.weight)
+
+    def forward(self, source: Tensor, written: Tensor) -> Tensor:
+        return self.decode(written, self.encode(source), source)
+
+
+def build(config: TransformerConfig) -> Model:
+    """The model of that size."""
+    return Model(config)
+
+
+def training_step(model: Model, narrow: bool, warmup_steps: int) -> Step:
+    """The plain step."""
+
+    def loss_of(source: Tensor, target: Tensor) -> Tensor:
+        return plain_loss(model(source, shift_right(target)), target)
+
+    width = model.embedding.embedding_dim
+    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+
+
+def trained(folder: Path) -> Model:
+    """Our weights in torch's layers."""
+    return with_weights_of(load_translator(folder)[0])
+
+
+def searcher(model: Model) -> Translate:
+    """Greedy search that reads its whole output again at every step."""
+
+    @torch.inference_mode()
+    def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
+        if beam_size != 1:
+            raise NotImplementedError("torch.nn has no search; only the greedy loop.")
+        model.eval()
+        source = padded(rows)
+        memory = model.encode(source)
+        written = source.new_full((len(source), 1), BOS_ID)
+        ended = torch.zeros(len(source), dtype=torch.bool)
+        for _ in range(source.size(1) + 50):
+            logits = model.decode(written, memory, source)[:, -1]
+            logits[:, [PAD_ID, BOS_ID]] = -math.inf
+            token = logits.argmax(-1)
+            written = torch.cat([written, token[:, None]], dim=1)
+            ended |= token == EOS_ID
+            if ended.all():
+                break
+        return [before_the_end(row) for row in written[:, 1:].tolist()]
+
+    return translate
+
+
+def with_weights_of(ours: Transformer) -> Model:
+    """The same model in torch's layers; its biases in attention are zero."""
+    model = Model(ours.config)
+    with torch.no_grad():
+        model.embedding.weight.copy_(ours.output_weight)
+        for mine, its in zip(ours.encoder.layers, model.encoder.layers, strict=True):
+            _copy_attention(mine.self_attention, its.self_attn)
+            _copy_feed_forward(mine, its)
+            its.norm1.load_state_dict(mine.self_attention_residual.norm.state_dict())
+            its.norm2.load_state_dict(mine.feed_forward_residual.norm.state_dict())
+        for mine, its in zip(ours.decoder.layers, model.decoder.layers, strict=True):
+            _copy_attention(mine.self_attention, its.self_attn)
+            _copy_attention(mine.cross_attention, its.multihead_attn)
+            _copy_feed_forward(mine, its)
+            its.norm1.load_state_dict(mine.self_attention_residual.norm.state_dict())
+            its.norm2.load_state_dict(mine.cross_attention_residual.norm.state_dict())
+            its.norm3.load_state_dict(mine.feed_forward_residual.norm.state_dict())
+    return model
+
+
+def _copy_attention(mine: nn.Module, its: nn.MultiheadAttention) -> None:
+    three = (mine.query_projection, mine.key_projection, mine.value_projection)
+    its.in_proj_weight.copy_(torch.cat([projection.weight for projection in three]))
+    its.in_proj_bias.zero_()
+    its.out_proj.weight.copy_(mine.output_projection.weight)
+    its.out_proj.bias.zero_()
+
+
+def _copy_feed_forward(mine: nn.Module, its: nn.Module) -> None:
+    its.linear1.load_state_dict(mine.feed_forward.inner.state_dict())
+    its.linear2.load_state_dict(mine.feed_forward.outer.state_dict())

@@ -1,0 +1,173 @@
+"""From a record to what is shown: medians over the rounds, and ratios to ours.
+
+Nothing is imported that the book's build or a test would not have.
+"""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+PRODUCT = "matrix_product"
+OURS = "ours"
+
+Record = dict[str, Any]
+Measurement = dict[str, Any]
+
+
+def rounds_of(record: Record, peer: str, case: dict[str, Any]) -> list[Measurement]:
+    """All measurements of a peer in one case."""
+    return [
+        m
+        for m in record["measurements"]
+        if m["peer"] == peer and all(m.get(key) == case[key] for key in case)
+    ]
+
+
+def middle(
+    rounds: list[Measurement], value: Callable[[Measurement], float]
+) -> float | None:
+    """The median of something over the rounds; None if there are none."""
+    return median(map(value, rounds)) if rounds else None
+
+
+def peers_in(record: Record) -> list[str]:
+    """Everyone who was measured, in the order of the first round."""
+    names = dict.fromkeys(m["peer"] for m in record["measurements"])
+    return [name for name in names if name != PRODUCT]
+
+
+def tokens_per_second(
+    record: Record, peer: str, precision: str, clock: str = "seconds"
+) -> float | None:
+    """Target tokens a second of training, padding not counted.
+
+    Args:
+        record: Of a training step.
+        peer: Whose.
+        precision: fp32 or bf16.
+        clock: 'seconds' on the wall, or 'cpu_seconds' of all threads together.
+    """
+    tokens = record["settings"]["target_tokens"]
+    rounds = rounds_of(record, peer, {"precision": precision})
+    return middle(rounds, lambda m: tokens / m[clock])
+
+
+def ratio_to_ours(record: Record, peer: str, case: dict[str, Any]) -> float | None:
+    """How many times as fast ours is: the median of the rounds' own ratios.
+
+    A round's measurements lie close together in time, so its ratio is disturbed less
+    than its figures.
+    """
+    theirs = {m["round"]: m["seconds"] for m in rounds_of(record, peer, case)}
+    ours = {m["round"]: m["seconds"] for m in rounds_of(record, OURS, case)}
+    ratios = [theirs[number] / ours[number] for number in theirs if number in ours]
+    return median(ratios) if ratios else None
+
+
+def achieved_gflops(record: Record, peer: str, precision: str) -> float | None:
+    """The model's own operations a second, in thousands of millions."""
+    flops = record["settings"]["flops"]
+    rounds = rounds_of(record, peer, {"precision": precision})
+    return middle(rounds, lambda m: flops / m["seconds"] / 1e9)
+
+
+def product_gflops(record: Record, precision: str) -> float | None:
+    """What a large matrix product reaches on the same machine."""
+    rounds = rounds_of(record, PRODUCT, {"precision": precision})
+    return middle(rounds, lambda m: m["gflops"])
+
+
+def peak_megabytes(record: Record, peer: str, case: dict[str, Any]) -> float | None:
+    """The most memory that the peer's process held."""
+    return middle(rounds_of(record, peer, case), lambda m: m["peak_mb"])
+
+
+def training_lines(record: Record) -> list[str]:
+    """The record of a training step as a table of text, for the terminal."""
+    lines = ["", "target tokens a second, median of the rounds (ours: times as fast)"]
+    for precision in ("fp32", "bf16"):
+        case = {"precision": precision}
+        product = product_gflops(record, precision)
+        if product:
+            lines.append(
+                f"{precision}: a matrix product reaches {product:,.0f} GFLOP/s"
+            )
+        for peer in peers_in(record):
+            speed = tokens_per_second(record, peer, precision)
+            if speed is None:
+                continue
+            ratio, peak = (
+                ratio_to_ours(record, peer, case),
+                peak_megabytes(record, peer, case),
+            )
+            share = achieved_gflops(record, peer, precision)
+            lines.append(
+                f"  {peer:16}{speed:9,.0f}/s{_times(ratio):>8}{share:8.0f} GFLOP/s"
+                f"{peak:8,.0f} MB"
+            )
+    return lines + _not_measured(record)
+
+
+def decoding_lines(record: Record) -> list[str]:
+    """The record of decoding as a table of text."""
+    lines = ["", "sentences a second, median of the rounds (ours: times as fast)"]
+    for case in decoding_cases(record):
+        lines.append(f"beam {case['beam_size']}, {case['workload']}:")
+        for peer in peers_in(record):
+            speed = sentences_per_second(record, peer, case)
+            if speed is None:
+                continue
+            ratio, peak = (
+                ratio_to_ours(record, peer, case),
+                peak_megabytes(record, peer, case),
+            )
+            same = share_identical(record, peer, case)
+            lines.append(
+                f"  {peer:16}{speed:9,.1f}/s{_times(ratio):>8}{same:8.1%} same"
+                f"{peak:8,.0f} MB"
+            )
+    return lines + _not_measured(record)
+
+
+def quality_lines(record: Record) -> list[str]:
+    """The record of time to quality as a table of text."""
+    wanted = record["settings"]["bleu"]
+    lines = ["", f"minutes of training until {wanted:g} BLEU on the validation split"]
+    for m in record["measurements"]:
+        reached = (
+            "" if m["reached"] else f" (not reached: {m['curve'][-1]['bleu']:.1f})"
+        )
+        lines.append(
+            f"  {m['peer']:16}seed {m['seed']}: {m['seconds'] / 60:.1f} min{reached}"
+        )
+    return lines + _not_measured(record)
+
+
+def decoding_cases(record: Record) -> list[dict[str, Any]]:
+    """Every search and workload that anyone was measured at."""
+    keys = ("beam_size", "workload")
+    found = {tuple(m[k] for k in keys): None for m in record["measurements"]}
+    return [dict(zip(keys, values, strict=True)) for values in found]
+
+
+def sentences_per_second(
+    record: Record, peer: str, case: dict[str, Any], clock: str = "seconds"
+) -> float | None:
+    """Sentences translated a second."""
+    sentences = record["settings"]["sentences"][case["workload"]]
+    return middle(rounds_of(record, peer, case), lambda m: sentences / m[clock])
+
+
+def share_identical(record: Record, peer: str, case: dict[str, Any]) -> float | None:
+    """The share of sentences that a peer translates exactly as we do."""
+    return middle(rounds_of(record, peer, case), lambda m: m["identical"])
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f} ×"
+
+
+def _not_measured(record: Record) -> list[str]:
+    return [
+        f"{peer}: not measured. {why}" for peer, why in record["not_measured"].items()
+    ]

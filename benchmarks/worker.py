@@ -1,0 +1,157 @@
+"""One measurement of one peer, in a process of its own, in the peer's environment.
+
+Usage: python -m benchmarks.worker JOB, JOB being JSON from `benchmarks.driver`. The
+result is JSON too, on the last line of what is printed.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from itertools import chain, count, islice
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
+from aiayn.inference import evaluate_bleu
+from benchmarks import workload
+
+PRODUCT_SIZE = 2048
+"""Rows and columns of the matrices whose product is the machine's measure."""
+
+
+def training_step(job: dict) -> dict:
+    """Steps over the same batches; what is timed is all of them together."""
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    batches = workload.load(Path(job["workload"]))
+    torch.manual_seed(1)
+    narrow = job["case"]["precision"] == "bf16"
+    step = adapter.training_step(adapter.build(workload.CONFIG), narrow, 4000)
+    for batch in batches["warm_up"]:
+        step(*batch)
+    watch = Stopwatch()
+    losses = [step(*batch) for batch in batches["timed"]]
+    return watch.read() | {"loss": float(sum(losses) / len(losses))}
+
+
+def decoding(job: dict) -> dict:
+    """Translate all batches once; the first few also before the clock starts."""
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    batches = workload.load(Path(job["workload"]))["batches"]
+    translate = adapter.searcher(adapter.trained(Path(job["weights"])))
+    beam_size = job["case"]["beam_size"]
+    for batch in batches[:2]:
+        translate(batch, beam_size)
+    watch = Stopwatch()
+    outputs = [translate(batch, beam_size) for batch in batches]
+    return watch.read() | {"outputs": list(chain.from_iterable(outputs))}
+
+
+def time_to_quality(job: dict) -> dict:
+    """Train until greedy translations of the validation split are good enough.
+
+    Only training is timed: validation takes each peer its own time, and how often one
+    validates is a matter of taste.
+    """
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    data, case = workload.load(Path(job["workload"])), job["case"]
+    pairs = EncodedPairs(*(workload.rows_from(data[s]) for s in ("source", "target")))
+    batches = TokenBatches(pairs, job["tokens_per_batch"], seed=case["seed"])
+    tokenizer = Tokenizer.load(Path(data["tokenizer"]))
+    torch.manual_seed(case["seed"])
+    config = replace(workload.CONFIG, dropout=job["dropout"])
+    model = adapter.build(config)
+    narrow = case["precision"] == "bf16"
+    step = adapter.training_step(model, narrow, job["warmup_steps"])
+    translate = adapter.searcher(model)
+
+    def bleu() -> float:
+        found = map_batches(
+            lambda source: translate(_unpadded(source), 1),
+            workload.rows_from(data["validation"]),
+            workload.TOKENS_PER_BATCH,
+        )
+        return evaluate_bleu(tokenizer.decode_batch(found), data["references"]).score
+
+    spent, curve = {"seconds": 0.0, "cpu_seconds": 0.0}, []
+    endless = chain.from_iterable(map(batches.epoch, count()))
+    while not curve or (
+        curve[-1]["bleu"] < job["bleu"] and spent["seconds"] < 60 * job["minutes"]
+    ):
+        watch = Stopwatch()
+        for batch in islice(endless, job["validate_every"]):
+            step(batch.source, batch.target)
+        spent = {key: spent[key] + value for key, value in watch.read().items()}
+        steps = job["validate_every"] * (len(curve) + 1)
+        curve.append({"step": steps, "seconds": spent["seconds"], "bleu": bleu()})
+    return spent | {"reached": curve[-1]["bleu"] >= job["bleu"], "curve": curve}
+
+
+def _unpadded(source: torch.Tensor) -> list[list[int]]:
+    return [[token for token in row if token] for row in source.tolist()]
+
+
+def matrix_product(job: dict) -> dict:
+    """GFLOP/s of one large product: what the machine can do at best.
+
+    In float32 torch multiplies with MKL, which on some processors is far from the best:
+    oneDNN, which torch holds as well, is asked too, and the faster one counts.
+    """
+    dtype = torch.bfloat16 if job["case"].get("precision") == "bf16" else torch.float32
+    left, right = torch.randn(2, PRODUCT_SIZE, PRODUCT_SIZE).to(dtype)
+    blocked = left.to_mkldnn(), right.to_mkldnn()
+    by_torch, taken = _product_gflops(lambda: F.linear(left, right))
+    by_onednn, _ = _product_gflops(lambda: F.linear(*blocked))
+    return taken | {
+        "gflops": max(by_torch, by_onednn),
+        "gflops_by": {"torch": by_torch, "onednn": by_onednn},
+    }
+
+
+def _product_gflops(multiply: Callable[[], object]) -> tuple[float, dict]:
+    """GFLOP/s over two seconds, and the time that was taken."""
+    multiply()
+    watch, products = Stopwatch(), 0
+    while watch.read()["seconds"] < 2:
+        multiply()
+        products += 1
+    taken = watch.read()
+    return 2 * PRODUCT_SIZE**3 * products / taken["seconds"] / 1e9, taken
+
+
+class Stopwatch:
+    """Wall-clock and processor time since it was made."""
+
+    def __init__(self) -> None:
+        self.seconds, self.cpu_seconds = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        return {
+            "seconds": time.perf_counter() - self.seconds,
+            "cpu_seconds": time.process_time() - self.cpu_seconds,
+        }
+
+
+def main() -> None:
+    """Do the job and print its result."""
+    job = json.loads(sys.argv[1])
+    torch.set_num_threads(job["threads"])
+    measure = {
+        "training_step": training_step,
+        "decoding": decoding,
+        "time_to_quality": time_to_quality,
+        "matrix_product": matrix_product,
+    }
+    result = measure[job["kind"]](job)
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print()
+    print(json.dumps(result | {"peak_mb": round(kilobytes / 1024)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""What every peer is given: the same batches, the same sentences, as token ids.
+
+They are written once, so that a peer's process needs neither corpus nor tokenizer.
+"""
+
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from aiayn.data import (
+    TokenBatches,
+    Tokenizer,
+    TokenRows,
+    encode_lines,
+    encode_pairs,
+    load_corpus,
+)
+from aiayn.model import TransformerConfig
+
+WORK = Path(__file__).parent / ".work"
+WARM_UP_BATCHES = 5
+"""Steps that are not timed: memory is fetched, kernels are chosen."""
+
+CONFIG = TransformerConfig(
+    vocab_size=8000,
+    d_model=256,
+    d_ff=1024,
+    num_heads=8,
+    num_encoder_layers=3,
+    num_decoder_layers=3,
+    dropout=0.1,
+)
+"""The size that every training step is measured at; embeddings are tied."""
+LABEL_SMOOTHING = 0.1
+TOKENS_PER_BATCH = 2048
+"""Places on the longer side of a batch, padding included."""
+
+
+@dataclass(frozen=True)
+class TrainingBatches:
+    """Batches of token ids: rows end in EOS, then padding; targets have no BOS."""
+
+    warm_up: list[tuple[Tensor, Tensor]]
+    timed: list[tuple[Tensor, Tensor]]
+
+    @property
+    def target_tokens(self) -> int:
+        """Of the timed batches, padding not counted."""
+        return sum(int((target != 0).sum()) for _, target in self.timed)
+
+
+def training_batches(count: int) -> TrainingBatches:
+    """Some batches of Multi30k en→de, bucketed by length, in random order."""
+    text = load_corpus("multi30k", source="en", target="de").train
+    tokenizer = _tokenizer(chain(text.source, text.target))
+    pairs, _ = encode_pairs(text, tokenizer)
+    epoch = TokenBatches(pairs, TOKENS_PER_BATCH, seed=1).epoch(0)
+    found = [(b.source, b.target) for b in islice(epoch, WARM_UP_BATCHES + count)]
+    return TrainingBatches(found[:WARM_UP_BATCHES], found[WARM_UP_BATCHES:])
+
+
+DECODING = ("batches", "mixed", "file")
+"""Sentences of like length, 32 at once; the same in the order of the file, 32 at once;
+and a long file, sorted by length, 2,048 source tokens at once."""
+SENTENCES_PER_BATCH = 32
+
+
+def decoding_batches(
+    name: str, tokenizer: Tokenizer, count: int
+) -> list[list[list[int]]]:
+    """Batches of source rows, each ending in EOS.
+
+    Args:
+        name: One of `DECODING`.
+        tokenizer: The trained model's.
+        count: Sentences.
+    """
+    corpus = load_corpus("multi30k", source="en", target="de")
+    text = corpus.train if name == "file" else corpus.test
+    encoded = encode_lines(text.source[:count], tokenizer)
+    return cut(name, [encoded[i] for i in range(len(encoded))])
+
+
+def cut(name: str, rows: list[list[int]]) -> list[list[list[int]]]:
+    """Rows in batches, as one of `DECODING` has them."""
+    if name != "mixed":
+        rows = sorted(rows, key=len, reverse=True)
+    batches, start = [], 0
+    while start < len(rows):
+        size = SENTENCES_PER_BATCH
+        if name == "file":  # its first row is its longest
+            size = max(1, TOKENS_PER_BATCH // len(rows[start]))
+        batches.append(rows[start : start + size])
+        start += size
+    return batches
+
+
+def quality_data() -> dict:
+    """Multi30k as ids, and the validation split's reference translations."""
+    corpus = load_corpus("multi30k", source="en", target="de")
+    tokenizer = _tokenizer(chain(corpus.train.source, corpus.train.target))
+    pairs, _ = encode_pairs(corpus.train, tokenizer)
+    return {
+        "source": _as_tensors(pairs.source),
+        "target": _as_tensors(pairs.target),
+        "validation": _as_tensors(encode_lines(corpus.validation.source, tokenizer)),
+        "references": list(corpus.validation.target),
+        "tokenizer": str(WORK / "tokenizer.model"),
+    }
+
+
+def _as_tensors(rows: TokenRows) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(rows.tokens), torch.from_numpy(rows.starts)
+
+
+def rows_from(tensors: tuple[Tensor, Tensor]) -> TokenRows:
+    """What `quality_data` packed up."""
+    return TokenRows(*(tensor.numpy() for tensor in tensors))
+
+
+def save(content: object, name: str) -> Path:
+    """Write what a peer's process will read with `load`."""
+    WORK.mkdir(exist_ok=True)
+    path = WORK / f"{name}.pt"
+    torch.save(content, path)
+    return path
+
+
+def load(path: Path) -> dict:
+    """What `save` wrote; tensors, lists and numbers only."""
+    return torch.load(path, weights_only=True)
+
+
+def _tokenizer(lines) -> Tokenizer:
+    """The joint vocabulary, learnt once."""
+    path = WORK / "tokenizer.model"
+    if not path.exists():
+        WORK.mkdir(exist_ok=True)
+        Tokenizer.train(lines, CONFIG.vocab_size).save(path)
+    return Tokenizer.load(path)
+
+
+def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor]) -> int:
+    """Floating-point operations of one step that no implementation can do without.
+
+    Matrix products only, a multiplication and an addition counted as two, for tokens
+    that are not padding; backward counts twice forward. Softmax, LayerNorm, dropout and
+    Adam are left out.
+    """
+    source, target = ((side != config.pad_id).sum(1) for side in batch)
+    d, d_ff = config.d_model, config.d_ff
+    s, t = int(source.sum()), int(target.sum())
+    encoder = s * (4 * d * d + 2 * d * d_ff) + 2 * d * int((source**2).sum())
+    decoder = (
+        t * (6 * d * d + 2 * d * d_ff)
+        + 2 * s * d * d  # keys and values of memory
+        + 2 * d * int((target**2).sum())
+        + 2 * d * int((source * target).sum())
+    )
+    forward = (
+        config.num_encoder_layers * encoder
+        + config.num_decoder_layers * decoder
+        + t * d * config.vocab_size
+    )
+    return 3 * 2 * forward

@@ -1,0 +1,177 @@
+"""The directives ``{training-step-benchmark}`` and ``{decoding-benchmark}``.
+
+They draw what ``python -m benchmarks.…`` recorded under ``benchmarks/records``: a table
+for each case, with a bar in each row, and where and when it was measured.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from run_times import table
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT))
+
+from benchmarks import summary  # noqa: E402
+from benchmarks.peers import PEERS  # noqa: E402
+
+RECORDS = ROOT / "benchmarks" / "records"
+WORKLOADS = {
+    "batches": "32 sentences of like length at once",
+    "mixed": "32 sentences of mixed length at once",
+    "file": "a long file, sorted by length",
+}
+
+
+class _BenchmarkDirective(SphinxDirective):
+    """Reads a record and leaves its tables."""
+
+    record: str
+
+    def run(self) -> list[nodes.Node]:
+        path = RECORDS / f"{self.record}.json"
+        self.env.note_dependency(str(path))
+        if not path.exists():
+            text = f"Not measured yet: python -m benchmarks.{self.record} does it."
+            return [nodes.paragraph("", text)]
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return [*self.tables(record), *closing(record)]
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        """One table a case, each under a line that names it."""
+        raise NotImplementedError
+
+
+class TrainingStep(_BenchmarkDirective):
+    """The speed of a training step, in float32 and in bfloat16."""
+
+    record = "training_step"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        made: list[nodes.Node] = []
+        for precision in ("fp32", "bf16"):
+            rows = training_rows(record, precision)
+            if rows:
+                header = ["", "target tokens/s", "ours, times", "GFLOP/s", "peak MB"]
+                made += [nodes.paragraph("", "", nodes.strong("", precision))]
+                made += [with_bars(table(header, rows), rows)]
+        return made
+
+
+class Decoding(_BenchmarkDirective):
+    """The speed of a translation, for each search and each kind of batch."""
+
+    record = "decoding"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        made: list[nodes.Node] = []
+        for case in summary.decoding_cases(record):
+            search = "greedy" if case["beam_size"] == 1 else f"beam {case['beam_size']}"
+            title = f"{search}, {WORKLOADS[case['workload']]}"
+            header = ["", "sentences/s", "ours, times", "same output", "peak MB"]
+            made += [nodes.paragraph("", "", nodes.strong("", title))]
+            rows = decoding_rows(record, case)
+            made += [with_bars(table(header, rows), rows)]
+        return made
+
+
+def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
+    """The fastest first; the last row is the machine's own measure."""
+    case = {"precision": precision}
+    speeds = {
+        peer: speed
+        for peer in summary.peers_in(record)
+        if (speed := summary.tokens_per_second(record, peer, precision)) is not None
+    }
+    rows = []
+    for peer in sorted(speeds, key=speeds.__getitem__, reverse=True):
+        achieved = summary.achieved_gflops(record, peer, precision)
+        rows.append(
+            [
+                PEERS[peer].title,
+                f"{speeds[peer]:,.0f}",
+                times(summary.ratio_to_ours(record, peer, case)),
+                f"{achieved:,.0f}",
+                f"{summary.peak_megabytes(record, peer, case):,.0f}",
+            ]
+        )
+    product = summary.product_gflops(record, precision)
+    if rows and product is not None:
+        rows.append(["a large matrix product", "", "", f"{product:,.0f}", ""])
+    return rows
+
+
+def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str]]:
+    """The fastest first."""
+    speeds = {
+        peer: speed
+        for peer in summary.peers_in(record)
+        if (speed := summary.sentences_per_second(record, peer, case)) is not None
+    }
+    return [
+        [
+            PEERS[peer].title,
+            f"{speeds[peer]:,.1f}",
+            times(summary.ratio_to_ours(record, peer, case)),
+            f"{summary.share_identical(record, peer, case):.1%}",
+            f"{summary.peak_megabytes(record, peer, case):,.0f}",
+        ]
+        for peer in sorted(speeds, key=speeds.__getitem__, reverse=True)
+    ]
+
+
+def with_bars(made: nodes.table, rows: list[list[str]]) -> nodes.table:
+    """Under each speed, the second column, a bar as long as it is fast."""
+    speeds = [float(row[1].replace(",", "") or 0) for row in rows]
+    for entries, speed in zip(next(made.findall(nodes.tbody)), speeds, strict=True):
+        share = speed / max(speeds)
+        bar = f'<span class="speed-bar" style="--share: {share:.3f}"></span>'
+        entries[1] += nodes.raw("", bar, format="html")
+    return made
+
+
+def times(ratio: float | None) -> str:
+    """A ratio as people read it; nothing where ours was not measured."""
+    return "" if ratio is None else f"{ratio:.2f} ×"
+
+
+def closing(record: dict[str, Any]) -> list[nodes.Node]:
+    """Who was not measured and why; the machine, the versions, the command."""
+    missing = [
+        f"{PEERS[peer].title}: {why}"
+        for peer, why in record["not_measured"].items()
+        if peer in PEERS
+    ]
+    machine = record["machine"]
+    versions = [
+        f"{name} {number}"
+        for packages in record["versions"].values()
+        for name, number in packages.items()
+    ]
+    parts = [
+        f"{machine['processor']}, {machine['threads']} threads",
+        f"Python {machine['python']}",
+        f"torch {machine['torch']}",
+        *dict.fromkeys(versions),
+        record["date"],
+        f"commit {record['commit'][:10]}",
+    ]
+    made: list[nodes.Node] = []
+    if missing:
+        made.append(nodes.paragraph("", "Not measured. " + " ".join(missing)))
+    made.append(nodes.paragraph("", " · ".join(parts)))
+    command = nodes.literal("", record["command"])
+    made.append(nodes.paragraph("", "", nodes.Text("Command: "), command))
+    return made
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directives."""
+    app.add_directive("training-step-benchmark", TrainingStep)
+    app.add_directive("decoding-benchmark", Decoding)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

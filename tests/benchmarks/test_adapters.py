@@ -1,0 +1,93 @@
+"""Peers compute what we compute: the same weights, the same outputs, the same loss.
+
+Only `torch.nn` is there without an installation; the others are held to our outputs by
+the benchmark itself, which records the share that is identical.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from aiayn.model import Transformer, TransformerConfig, shift_right
+from benchmarks import workload
+from benchmarks.peers import PEERS, ours, shared, torch_nn
+
+CONFIG = TransformerConfig.tiny(vocab_size=23, d_model=16, d_ff=24, dropout=0.0)
+SOURCE = torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]])
+TARGET = torch.tensor([[4, 11, 2, 0], [21, 13, 17, 2]])
+
+
+@pytest.fixture
+def model():
+    """A model of ours with every weight random, the norms' and the biases' too."""
+    made = Transformer(CONFIG)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    return made
+
+
+def test_the_weights_make_the_same_model_of_torchs_layers(model):
+    model = model.double().eval()
+    theirs = torch_nn.with_weights_of(model).double().eval()
+    # Both tables hold float32 sinusoids, so they agree to the last bit.
+    written = shift_right(TARGET, shared.BOS_ID)
+    assert_close(theirs(SOURCE, written), model(SOURCE, written))
+
+
+def test_greedy_searches_agree(model):
+    """On a model that has learnt two sentences by heart, so that its outputs end."""
+    step = ours.training_step(model, False, 50)
+    for _ in range(150):
+        step(SOURCE, TARGET)
+    rows = [[5, 9, 14, 7, 2], [8, 6, 2]]
+    theirs = torch_nn.searcher(torch_nn.with_weights_of(model))(rows, 1)
+    assert theirs == ours.searcher(model)(rows, 1) == [[4, 11], [21, 13, 17]]
+
+
+def test_training_steps_take_the_same_loss_and_move_alike(model):
+    """Two steps, so that the second loss depends on the first update."""
+    theirs = torch_nn.with_weights_of(model)
+    our_step = ours.training_step(copy.deepcopy(model), False, 100)
+    their_step = torch_nn.training_step(theirs, False, 100)
+    our_losses = [our_step(SOURCE, TARGET) for _ in range(2)]
+    their_losses = [their_step(SOURCE, TARGET) for _ in range(2)]
+    # float32 sums in another order; torch's attention has biases that ours has not,
+    # and its second step moves them from zero by the learning rate, 2.5e-4.
+    assert_close(our_losses[0].float(), their_losses[0], rtol=1e-5, atol=0)
+    assert_close(our_losses[1].float(), their_losses[1], rtol=1e-3, atol=0)
+    assert our_losses[1] < our_losses[0]
+
+
+def test_operations_are_counted_as_torch_counts_them(model):
+    """Without padding nothing is left out: torch's counter sees the same products."""
+    batch = SOURCE[:1], TARGET[1:]
+    with FlopCounterMode(display=False) as counter:
+        logits = model(batch[0], shift_right(batch[1], shared.BOS_ID))
+        logits.sum().backward()
+    assert workload.training_step_flops(CONFIG, batch) == counter.get_total_flops()
+
+
+def test_padding_is_no_operation():
+    padded = [torch.nn.functional.pad(side, (0, 3)) for side in (SOURCE, TARGET)]
+    assert workload.training_step_flops(
+        CONFIG, (SOURCE, TARGET)
+    ) == workload.training_step_flops(CONFIG, tuple(padded))
+
+
+def test_an_output_ends_at_its_end_token():
+    assert shared.before_the_end([1, 7, 8, 2, 9, 0]) == [7, 8]
+    assert shared.before_the_end([7, 8, 0]) == [7, 8]
+
+
+def test_every_peer_has_an_adapter_and_pins_what_it_is():
+    folder = workload.WORK.parent / "peers"
+    for name, peer in PEERS.items():
+        text = (folder / f"{name}.py").read_text(encoding="utf-8")
+        assert not peer.trains or "training_step" in text
+        assert not peer.translates or "def trained" in text
+        installed = (*peer.requirements, *peer.bare)
+        assert not installed or any("==" in requirement for requirement in installed)

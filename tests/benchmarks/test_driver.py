@@ -1,0 +1,80 @@
+"""Peers take turns, every measurement is kept, and an interrupted run goes on."""
+
+import json
+
+import pytest
+
+from benchmarks import driver
+from benchmarks.driver import Benchmark, Job, arguments
+
+JOBS = [Job({"precision": "fp32"}), Job({"precision": "bf16"})]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Who was measured at what, in which order; nothing is really run."""
+    found = []
+
+    def ask(_, request):
+        found.append((request["peer"], request["case"].get("precision")))
+        if request["peer"] == "bart":
+            return {"error": "ImportError: it does not work"}
+        return {"seconds": 2.0, "cpu_seconds": 2.0, "peak_mb": 100}
+
+    monkeypatch.setattr(driver, "_ask", ask)
+    monkeypatch.setattr(driver, "python_of", lambda peer: driver.Path(peer.name))
+    monkeypatch.setattr(driver, "versions", lambda *_: {})
+    return found
+
+
+def measure(path, *words, settings=None):
+    given = arguments("A benchmark.").parse_args(["--output", str(path), *words])
+    made = Benchmark("training_step", given, settings or {"batches": 2})
+    made.run(lambda _: JOBS, [Job({"precision": "fp32"})])
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_peers_take_turns(tmp_path, asked):
+    record = measure(
+        tmp_path / "r.json", "--rounds", "2", "--peers", "ours", "torch_nn"
+    )
+    one_round = [
+        ("matrix_product", "fp32"),
+        ("ours", "fp32"),
+        ("ours", "bf16"),
+        ("torch_nn", "fp32"),
+        ("torch_nn", "bf16"),
+    ]
+    assert asked == 2 * one_round
+    assert [m["round"] for m in record["measurements"]] == 5 * [1] + 5 * [2]
+
+
+def test_what_was_measured_is_not_measured_again(tmp_path, asked):
+    measure(tmp_path / "r.json", "--rounds", "1", "--peers", "ours")
+    asked.clear()
+    record = measure(
+        tmp_path / "r.json", "--rounds", "2", "--peers", "ours", "torch_nn"
+    )
+    assert ("torch_nn", "fp32") in asked
+    assert asked.count(("ours", "fp32")) == 1  # the second round's
+    assert len(record["measurements"]) == 10
+
+
+def test_other_choices_begin_a_new_record(tmp_path, asked):
+    words = (tmp_path / "r.json", "--rounds", "1", "--peers", "ours")
+    measure(*words)
+    asked.clear()
+    record = measure(*words, settings={"batches": 3})
+    assert len(asked) == len(record["measurements"]) == 3
+
+
+def test_a_record_names_no_folder_of_the_machine():
+    words = ["/some/where/run", "--rounds", "2"]
+    command = driver._command("decoding", words)
+    assert command == "python -m benchmarks.decoding run --rounds 2"
+
+
+def test_a_peer_that_fails_is_named_with_the_reason(tmp_path, asked):
+    record = measure(tmp_path / "r.json", "--rounds", "1", "--peers", "ours", "bart")
+    assert record["not_measured"] == {"bart": "bf16: ImportError: it does not work"}
+    assert {m["peer"] for m in record["measurements"]} == {"matrix_product", "ours"}

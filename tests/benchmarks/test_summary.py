@@ -1,0 +1,86 @@
+"""Medians and ratios, worked by hand; and every record on disk can be drawn."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import summary
+from benchmarks.peers import PEERS
+
+RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "records"
+FP32 = {"precision": "fp32"}
+
+
+def measurement(peer, number, seconds, **more):
+    known = {"peer": peer, "round": number, "precision": "fp32", "seconds": seconds}
+    return known | {"cpu_seconds": 2 * seconds, "peak_mb": 100 * number} | more
+
+
+RECORD = {
+    "settings": {"target_tokens": 1200, "flops": 6e9},
+    "not_measured": {"t5": "pip failed."},
+    "measurements": [
+        measurement("matrix_product", 1, 1.0, gflops=50.0),
+        # In the second round the machine was half as fast, for all alike.
+        *(measurement("ours", n, s) for n, s in ((1, 1.0), (2, 2.0), (3, 1.0))),
+        *(measurement("bart", n, s) for n, s in ((1, 1.5), (2, 3.0), (3, 1.2))),
+    ],
+}
+
+
+def test_speed_is_the_median_of_the_rounds():
+    assert summary.tokens_per_second(RECORD, "ours", "fp32") == 1200
+    assert summary.tokens_per_second(RECORD, "bart", "fp32") == 800
+    assert summary.tokens_per_second(RECORD, "bart", "fp32", "cpu_seconds") == 400
+    assert summary.tokens_per_second(RECORD, "bart", "bf16") is None
+
+
+def test_the_ratio_is_the_median_of_the_rounds_ratios():
+    """1.5, 1.5 and 1.2: the slow second round does not count against anyone."""
+    assert summary.ratio_to_ours(RECORD, "bart", FP32) == 1.5
+    assert summary.ratio_to_ours(RECORD, "ours", FP32) == 1.0
+    assert summary.ratio_to_ours(RECORD, "t5", FP32) is None
+
+
+def test_operations_a_second_and_memory():
+    assert summary.achieved_gflops(RECORD, "ours", "fp32") == 6.0
+    assert summary.product_gflops(RECORD, "fp32") == 50.0
+    assert summary.peak_megabytes(RECORD, "ours", FP32) == 200
+
+
+def test_the_table_names_all_who_were_measured_and_who_was_not():
+    text = "\n".join(summary.training_lines(RECORD))
+    assert "1.50 ×" in text
+    assert "t5: not measured. pip failed." in text
+    assert summary.peers_in(RECORD) == ["ours", "bart"]
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda p: p.stem)
+def test_a_record_says_what_was_measured_where_and_when(path):
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["benchmark"] == path.stem
+    assert record["command"].startswith(f"python -m benchmarks.{path.stem}")
+    assert len(record["commit"]) == 40
+    assert not record["changed_files"], "measured with changes that no commit holds"
+    assert record["machine"]["processor"]
+    assert record["date"]
+    assert set(record["versions"]) <= set(PEERS)
+    peers = summary.peers_in(record)
+    assert "ours" in peers
+    for m in record["measurements"]:
+        assert m["seconds"] > 0
+        assert m["cpu_seconds"] > 0
+        assert m["peak_mb"] > 0
+    rounds = {m["round"] for m in record["measurements"]}
+    assert path.stem == "time_to_quality" or len(rounds) >= 3
+
+
+@pytest.mark.parametrize("name", ["training_step", "decoding"])
+def test_no_path_of_a_machine_stands_in_a_record(name):
+    path = RECORDS / f"{name}.json"
+    if not path.exists():
+        pytest.skip("It was not measured yet.")
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r'(^|[\s"(])/\w', text)

@@ -1,0 +1,72 @@
+"""The products of the faster library are torch's own."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from aiayn.model import products
+from aiayn.model.forms import plain_form
+from aiayn.model.products import Linear, linear
+
+sizes = st.integers(1, 9)
+pytestmark = pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available()
+    or not hasattr(torch.ops.mkldnn, "_linear_pointwise"),
+    reason="this torch has no oneDNN",
+)
+
+
+@pytest.fixture(autouse=True)
+def every_product_goes_to_onednn(monkeypatch):
+    """However small it is, and whatever the processor."""
+    monkeypatch.setattr(products, "WORTH", 0)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+
+
+@given(
+    lead=st.lists(sizes, min_size=1, max_size=3),
+    widths=st.tuples(sizes, sizes),
+    with_bias=st.booleans(),
+    turned=st.booleans(),
+    seed=st.integers(0, 999),
+)
+def test_value_and_gradients_are_torchs(lead, widths, with_bias, turned, seed):
+    """Of any shape, of transposed views too. Each sum has at most 729 terms near 1."""
+    torch.manual_seed(seed)
+    inputs, outputs = widths
+    x = torch.randn(*lead, inputs)
+    if turned:
+        x = x.movedim(0, -1).contiguous().movedim(-1, 0)
+    weight = torch.randn(inputs, outputs).T if turned else torch.randn(outputs, inputs)
+    given_tensors = [x, weight] + [torch.randn(outputs)] * with_bias
+    above = torch.randn(*lead, outputs)
+    found = []
+    for function in (linear, F.linear):
+        leaves = [tensor.clone().requires_grad_() for tensor in given_tensors]
+        result = function(*leaves)
+        found.append((result, torch.autograd.grad(result, leaves, above)))
+    assert_close(*found, rtol=1e-5, atol=729 * torch.finfo(torch.float32).eps)
+
+
+def test_only_what_needs_a_gradient_gets_one():
+    layer, x = Linear(4, 3).requires_grad_(False), torch.randn(2, 4, requires_grad=True)
+    layer(x).sum().backward()
+    assert_close(x.grad, layer.weight.sum(0).expand(2, 4))
+    assert layer.weight.grad is None
+
+
+def test_the_library_is_asked_for_32_bits_and_nothing_else(monkeypatch):
+    """Not for 64 bits, not under autocast, not for one row, not in the plain form."""
+    sign = torch.full((2, 3), 77.0)
+    monkeypatch.setattr(products._Product, "apply", lambda *_: sign)
+    x, weight = torch.randn(2, 4), torch.randn(3, 4)
+    assert linear(x, weight) is sign
+    assert_close(linear(x.double(), weight.double()).float(), F.linear(x, weight))
+    assert_close(linear(x[0], weight), F.linear(x[0], weight))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert linear(x, weight).dtype == torch.bfloat16
+    with plain_form():
+        assert_close(linear(x, weight), F.linear(x, weight))
