@@ -36,7 +36,7 @@ clipped = FunctionCheck(
     exercise="17.1",
     reference=_clipped,
     cases=lambda: [
-        (list("aaabcab"), list("abcabd"), 1),
+        (list("aaacbb"), list("aaccccd"), 1),  # each mistake gives another number
         (list("ababab"), list("abxab"), 2),
         (list("ab"), list("abc"), 3),
     ],
@@ -72,11 +72,13 @@ def _winner(log_probabilities: Tensor, lengths: Tensor, alpha: float) -> int:
 
 
 def _ranked() -> list[tuple[Tensor, Tensor, float]]:
-    scores, lengths = (
-        torch.tensor([-2.4, -1.9, -3.6, -6.0]),
-        torch.tensor([7, 3, 14, 60]),
-    )
-    return [(scores, lengths, alpha) for alpha in (0.0, 0.6, 0.8, 2.0)]
+    """In the first case, each mistake has another winner."""
+    cases = [
+        (torch.tensor([-4.9, -7.0, -4.5, -6.2]), torch.tensor([21, 31, 6, 2]), 1.0)
+    ]
+    scores = torch.tensor([-2.4, -1.9, -3.6, -6.0])
+    lengths = torch.tensor([7, 3, 14, 60])
+    return cases + [(scores, lengths, alpha) for alpha in (0.0, 0.6, 0.8, 2.0)]
 
 
 winner = FunctionCheck(
