@@ -39,6 +39,23 @@ def test_a_record_s_configuration_can_still_be_read(name):
     assert not config.output.is_absolute()
 
 
+def test_the_searches_can_be_compared_and_repeated():
+    """Chapter 17 draws any number of runs; each begins with the paper's setting."""
+    record = load_record("search")
+    assert record["command"].startswith("python tools/record_search.py runs/")
+    assert record["trained_by"].startswith("aiayn train ")
+    assert len(record["commit"]) == 40
+    assert record["machine"]["processor"]
+    for run in record["runs"]:
+        TrainingConfig.from_dict(run["config"])
+        paper, *others = run["settings"]
+        knobs = {"averaged": 5, "beam": 4, "alpha": 0.6, "extra": 50, "part": False}
+        assert knobs.items() <= paper.items()
+        assert {1, 2, 8, 16, 32} <= {row["beam"] for row in others}
+        assert len(run["counts"]["reference"].split()) == paper["sentences"]
+        assert f"= {run['test']['bleu']:.2f} " in run["test"]["printed"]
+
+
 def test_table_3_s_record_holds_runs_that_can_be_compared():
     """Any number of runs will do; base must be among them, and none twice."""
     record = load_record("table3")

@@ -1,0 +1,56 @@
+"""What chapter 17's record tries, and on which sentences."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+import record_search
+from aiayn.data import ParallelText
+from aiayn.inference import evaluate_bleu
+from record_search import PAPER, Setting
+
+
+def test_one_thing_at_a_time_is_varied_around_the_papers_setting():
+    """A beam is also tried without a penalty, and wide ones on a part."""
+    settings = list(record_search.settings())
+    assert settings[0] == PAPER == Setting(5, 4, 0.6, 50)
+    assert len(settings) == len(set(settings))
+    for setting in settings:
+        changed = {k for k, v in asdict(setting).items() if v != getattr(PAPER, k)}
+        assert len(changed - {"part"}) <= 1 or changed - {"part"} == {"beam", "alpha"}
+
+
+def test_a_part_is_spread_over_all_sentences():
+    lines = tuple(map(str, range(10)))
+    text = ParallelText(lines, lines)
+    assert record_search.every(text, 10) == text
+    assert record_search.every(text, 4).source == ("0", "3", "6", "9")
+
+
+def test_a_difference_lies_in_its_interval():
+    references = ["ein Hund läuft durch den Schnee ."] * 30
+    texts = [*references[:20], *["ein Hund läuft im Schnee ."] * 10]
+    one = record_search.counts_13a(references, references)
+    other = record_search.counts_13a(texts, references)
+    middle, low, high = record_search.difference(one, other)
+    assert 0 < low < middle < high
+    assert middle == pytest.approx(
+        100 - evaluate_bleu(texts, references).score, abs=1e-3
+    )
+
+
+def test_conventions_are_sacrebleus_scores():
+    references = ["Ein Mann im T-Shirt, er läuft.", "Eine Frau und ein Kind."]
+    texts = ["Ein mann im T-Shirt, er rennt.", "Eine Frau und ein Kind."]
+    found = record_search.conventions(texts, references)
+    assert found["13a"] == round(evaluate_bleu(texts, references).score, 3)
+    assert found["13a, lower case"] > found["13a"]
+    gain = found["13a, compounds split"] - found["13a"]
+    assert found["splitting"][0] == pytest.approx(gain, abs=2e-3)
+    assert found["hyphenated"] == 1
+
+
+def test_counts_come_back_from_their_text():
+    counts = np.arange(12).reshape(3, 4)
+    assert record_search.compact(counts).split() == [str(i) for i in range(12)]
