@@ -89,10 +89,10 @@ class TrainingObjective(nn.Module):
         )
 
     def _plain(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with all logits in memory."""
-        logits, pad_id = self.model.project(states), self.model.config.pad_id
+        """The same with all logits in memory; every position given counts."""
+        logits = self.model.project(states)
         smoothed, plain = (
-            label_smoothed_cross_entropy(logits, target, smoothing, pad_id, "sum")
+            label_smoothed_cross_entropy(logits, target, smoothing, -1, "sum")
             for smoothing in (self.smoothing, 0.0)
         )
         return smoothed, plain.detach()
