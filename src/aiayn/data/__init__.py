@@ -18,12 +18,14 @@ from aiayn.data.tokenizer import (
     Tokenizer,
     normalise,
 )
+from aiayn.data.treebanks import TREEBANKS, load_treebank, tree_pairs
 
 __all__ = [
     "BOS_ID",
     "CORPORA",
     "EOS_ID",
     "PAD_ID",
+    "TREEBANKS",
     "UNK_ID",
     "Batch",
     "Corpus",
@@ -35,8 +37,10 @@ __all__ = [
     "encode_lines",
     "encode_pairs",
     "load_corpus",
+    "load_treebank",
     "map_batches",
     "normalise",
     "read_lines",
     "read_parallel",
+    "tree_pairs",
 ]

@@ -21,6 +21,7 @@ from aiayn.inference.hypothesis import (
     output_limits,
 )
 from aiayn.inference.loading import load_translator
+from aiayn.inference.parsing import Parse, parse
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
 
@@ -28,6 +29,7 @@ __all__ = [
     "AttentionMap",
     "BleuResult",
     "Hypothesis",
+    "Parse",
     "PerplexityResult",
     "Uncached",
     "beam_search",
@@ -40,6 +42,7 @@ __all__ = [
     "greedy_search",
     "load_translator",
     "output_limits",
+    "parse",
     "perplexity",
     "render_attention",
     "translate",
