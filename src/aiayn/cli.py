@@ -223,9 +223,9 @@ def corpus(
     aiayn corpus multi30k --target fr --samples 20
 
     Args:
-        name: grammar, multi30k, tatoeba, or a folder of your own files.
+        name: grammar, multi30k, tatoeba, gum, or a folder of your own files.
         source: Language to translate from.
-        target: Language to translate into.
+        target: Language to translate into; trees, of the grammar and gum.
         split: Which part to show samples of.
         samples: How many.
     """

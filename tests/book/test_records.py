@@ -5,14 +5,17 @@ from importlib.resources import files
 import pytest
 
 from aiayn.book.records import load_record
+from aiayn.book.records.parsing import SEEDS, SIZES
 from aiayn.errors import InputError
 from aiayn.training import TrainingConfig
 
-NAMES = sorted(
+ALL = sorted(
     file.name.removesuffix(".json")
     for file in files("aiayn.book").joinpath("records").iterdir()
     if file.name.endswith(".json")
 )
+# A record of one training holds its log, one of several holds a list of runs.
+NAMES = [name for name in ALL if "log" in load_record(name)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,3 +39,19 @@ def test_a_record_s_configuration_can_still_be_read(name):
 def test_an_unknown_record_is_answered_with_those_that_there_are():
     with pytest.raises(InputError, match=r"no record 'nothing'; there are .*multi30k"):
         load_record("nothing")
+
+
+def test_parsers_on_more_and_more_trees():
+    record = load_record("parsing")
+    assert record["command"].startswith("python -m aiayn.book.records.parsing ")
+    assert len(record["commit"]) == 40
+    for run in record["runs"]:
+        config = TrainingConfig.from_dict(run["config"])
+        assert not config.output.is_absolute()
+        assert config.model.num_encoder_layers == config.model.num_decoder_layers == 4
+        assert run["machine"]["processor"]
+        for scores in run["scores"].values():
+            assert 0 <= scores["f1_unrepaired"] <= scores["f1"] <= 1
+    grammar = [run for run in record["runs"] if run["corpus"] == "grammar"]
+    done = [(run["sentences"], run["seed"]) for run in grammar]
+    assert sorted(done) == sorted((size, seed) for size in SIZES for seed in SEEDS)
