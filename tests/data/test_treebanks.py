@@ -34,11 +34,13 @@ def test_a_parsers_corpus_holds_the_same_trees_in_the_same_order():
 def test_every_symbol_is_one_piece_of_a_small_vocabulary():
     """So a parser writes a symbol a step, and pieces are spent on words."""
     text = load_corpus("grammar", target="trees", size=1000).train
-    tokenizer = Tokenizer.train([*text.source, *text.target], 1200)
+    tokenizer = Tokenizer.train([*text.source, *text.target], 1200, whole_symbols=True)
     symbols = sorted({symbol for line in text.target for symbol in line.split()})
     assert len(symbols) > 20
     for symbol in symbols:
         assert tokenizer.pieces(tokenizer.encode(symbol)) == [f"▁{symbol}"]
+    apart = Tokenizer.train([*text.source, *text.target], 1200)
+    assert len(apart.encode("(NP")) == 2  # why the option is there
 
 
 def test_function_tags_are_not_learnt():

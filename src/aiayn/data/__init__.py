@@ -18,7 +18,7 @@ from aiayn.data.tokenizer import (
     Tokenizer,
     normalise,
 )
-from aiayn.data.treebanks import TREEBANKS, load_treebank, tree_pairs
+from aiayn.data.treebanks import TREEBANKS, TREES, load_treebank, tree_pairs
 
 __all__ = [
     "BOS_ID",
@@ -26,6 +26,7 @@ __all__ = [
     "EOS_ID",
     "PAD_ID",
     "TREEBANKS",
+    "TREES",
     "UNK_ID",
     "Batch",
     "Corpus",
