@@ -5,6 +5,7 @@ tree. Here `repair` makes one of it, by rules that leave well-formed output as i
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from aiayn.errors import InputError
 from aiayn.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise, linearise
@@ -12,6 +13,8 @@ from aiayn.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise, linearise
 
 def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     """A tree over exactly these words, as near to the symbols as they allow.
+
+    Where `delinearise` gives a tree, this is it. Else:
 
     - The first constituent that is opened is the root. It holds everything and is
       closed last.
@@ -21,8 +24,6 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
       to the end of the root.
     - A constituent without words is left out, and so is one that is nested too deep.
 
-    Where `delinearise` gives a tree, this is the same tree.
-
     Raises:
         InputError: There are no words.
 
@@ -31,6 +32,8 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     """
     if not words:
         raise InputError("A tree needs words: there are none to put it over.")
+    with suppress(InputError):
+        return delinearise(symbols, words)
     labels = [symbol[1:] for symbol in symbols if symbol.startswith("(")]
     open_: list[tuple[str, list[Tree | str]]] = [(labels[0] if labels else "", [])]
     root_is_next, used = True, 0
@@ -78,6 +81,7 @@ def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
         )
     remaining = iter(tags)
     symbols = [
-        symbol if symbol[0] in "()" else next(remaining) for symbol in linearise(tree)
+        symbol if symbol.startswith(("(", ")")) else next(remaining)
+        for symbol in linearise(tree)
     ]
     return delinearise(symbols, words)

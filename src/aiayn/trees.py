@@ -281,7 +281,9 @@ def cut_function_tags(tree: Tree) -> Tree:
     (S (NP (-LRB- -LRB-) (NN tea)))
     """
     symbols = [
-        symbol[0] + _without_function(symbol[1:]) if symbol[0] in "()" else symbol
+        symbol[0] + _without_function(symbol[1:])
+        if symbol.startswith(("(", ")"))
+        else symbol
         for symbol in linearise(tree, keep_tags=True)
     ]
     return delinearise(symbols, tree.leaves)

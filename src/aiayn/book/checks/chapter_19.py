@@ -9,7 +9,9 @@ from aiayn.trees import delinearise
 
 
 def _is_tree(symbols: Sequence[str], words: int) -> bool:
-    """The library's own reader accepts it."""
+    """The library's own reader accepts it, and its root is a constituent."""
+    if not symbols or not symbols[0].startswith("("):
+        return False
     try:
         delinearise(symbols, ["word"] * words)
     except InputError:
