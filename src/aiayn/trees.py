@@ -55,7 +55,7 @@ class Tree:
     @property
     def tags(self) -> tuple[str, ...]:
         """The part-of-speech tags: the label above each word."""
-        above, found = "", []
+        above, found = "", list[str]()
         for part in _walk(self):
             if isinstance(part, Tree):
                 above = part.label

@@ -1,6 +1,6 @@
 """§6.3, Table 4 in miniature: train parsers on more and more trees, and score them.
 
-Usage: python -m aiayn.book.records.parsing FOLDER
+Usage: python -m aiayn.book.records.parsing FOLDER --commit COMMIT
 
 Each training leaves its result in FOLDER, and one that is there is not run again: stop
 it when you like, and type the same to go on. Whatever is done is written, as a record,
@@ -10,13 +10,14 @@ to FOLDER/parsing.json.
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from aiayn.checkpoint import read_json, write_json
-from aiayn.data import load_treebank, tree_pairs
+from aiayn.data import TREEBANKS, load_treebank, tree_pairs
 from aiayn.errors import InputError
 from aiayn.inference import parse
 from aiayn.machine import describe_machine
@@ -26,7 +27,9 @@ from aiayn.training import TrainingConfig, resume_training, train
 from aiayn.tree_repair import with_tags
 from aiayn.trees import Tree, bracket_score, linearise
 
-COMMAND = "python -m aiayn.book.records.parsing runs/parsing"
+COMMAND = (
+    "python -m aiayn.book.records.parsing runs/parsing --commit $(git rev-parse HEAD)"
+)
 SIZES = (300, 1000, 3000, 10_000)
 """Of the trees to train on; the short ones among them are used."""
 SEEDS = (1, 2, 3)
@@ -157,18 +160,19 @@ def main() -> None:
     """Run what is not done yet, and write the record after each training."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--commit", default="", help="what it is run with")
+    parser.add_argument("--commit", required=True, help="the code that runs")
     words = parser.parse_args()
     record: dict[str, Any] = {"command": COMMAND, "commit": words.commit}
     record |= {"lengths": {}, "runs": []}
+    for name in TREEBANKS:
+        with suppress(InputError):  # without GUM, its runs say so below
+            record["lengths"][name] = lengths(name)
     for config in plan(words.folder):
         done = config.output / "result.json"
         try:
-            if config.corpus not in record["lengths"]:
-                record["lengths"][config.corpus] = lengths(config.corpus)
             if not done.exists():
                 write_json(done, run_one(config))
-        except InputError as error:  # no GUM here, say
+        except InputError as error:
             print(f"{config.output.name}: {error}")
             continue
         record["runs"].append(read_json(done))
