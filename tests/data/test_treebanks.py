@@ -7,7 +7,7 @@ import pytest
 from aiayn.data import TREEBANKS, Tokenizer, load_corpus, load_treebank, tree_pairs
 from aiayn.data.grammar import load_grammar
 from aiayn.errors import InputError
-from aiayn.trees import brackets, cut_function_tags, delinearise, parse_tree
+from aiayn.trees import cut_function_tags, delinearise, parse_tree
 
 OPTIONS = {"size": 40, "held_out_size": 5, "seed": 3}
 
@@ -63,7 +63,6 @@ def test_gum_is_whole_and_has_no_document_roots(data_folder):
         back = delinearise(symbols.split(), words.split())
         assert back.leaves == tree.leaves
         assert len(back.spans()) == len(tree.spans())
-        assert brackets(tree).total() > 0 or set(tree.tags) <= {",", ".", ":", "''"}
 
 
 def test_without_gum_the_message_says_what_it_is_made_of():
