@@ -37,7 +37,9 @@ from aiayn.training import (
     TrainingConfig,
     TrainingResult,
     average_checkpoints,
+    choose_rows,
     resume_training,
+    run_table3,
 )
 from aiayn.training import train as train_translator
 
@@ -206,6 +208,40 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
     weights, info = average_checkpoints(paths)
     save_tensors(output or folder.average, weights, info)
     print(f"{output or folder.average}: the mean of {', '.join(p.name for p in paths)}")
+
+
+@app.command
+def table3(
+    output: Path = Path("runs/table3"),
+    rows: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (1, 2, 3),
+    steps: int | None = None,
+    corpus: str = "multi30k",
+) -> None:
+    """Train the rows of Table 3 in miniature (paper: §6.2), each with several seeds.
+
+    Each run takes about a minute on one core and leaves one file. Stop it when you
+    like: the same command goes on, and makes only the runs that are missing.
+
+    aiayn table3
+
+    aiayn table3 --rows base A "C N=2" --seeds 1
+
+    Args:
+        output: A folder for the results.
+        rows: Rows by name, or by their letter; all if left out.
+        seeds: One run of each row for every seed.
+        steps: Optimizer steps of every run, if not the recorded table's.
+        corpus: Another corpus than Multi30k, English to German.
+    """
+    changes = {"corpus": corpus} | ({"steps": steps} if steps else {})
+    print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
+    for run in run_table3(output, choose_rows(rows), seeds, **changes):
+        print(
+            f"{run['row']:<24}{run['seed']:>4}{run['perplexity']:>12.2f}"
+            f"{run['bleu']:>7.1f}{run['cpu_seconds']:>13.0f}",
+            flush=True,
+        )
 
 
 @app.command

@@ -1,24 +1,28 @@
 """Recorded runs: complete, repeatable by one command, and found by name."""
 
+import math
+from collections import Counter
 from importlib.resources import files
 
 import pytest
 
+from aiayn.book import scaling
 from aiayn.book.records import load_record
 from aiayn.book.records.parsing import SEEDS, SIZES
 from aiayn.errors import InputError
-from aiayn.training import TrainingConfig
+from aiayn.model import TABLE_3_ROWS
+from aiayn.training import TrainingConfig, miniature
 
-ALL = sorted(
+NAMES = sorted(
     file.name.removesuffix(".json")
     for file in files("aiayn.book").joinpath("records").iterdir()
     if file.name.endswith(".json")
 )
-# A record of one training holds its log, one of several holds a list of runs.
-NAMES = [name for name in ALL if "log" in load_record(name)]
+# What `aiayn train` wrote has its log; other records say what they hold instead.
+TRAININGS = [name for name in NAMES if "log" in load_record(name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRAININGS)
 def test_a_record_says_what_was_run_where_and_what_came_of_it(name):
     record = load_record(name)
     assert record["command"].startswith("aiayn ")
@@ -30,10 +34,41 @@ def test_a_record_says_what_was_run_where_and_what_came_of_it(name):
     assert f"= {record['test']['bleu']:.2f} " in record["test"]["printed"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRAININGS)
 def test_a_record_s_configuration_can_still_be_read(name):
     config = TrainingConfig.from_dict(load_record(name)["config"])
     assert not config.output.is_absolute()
+
+
+def test_table_3_s_record_holds_runs_that_can_be_compared():
+    """Any number of runs will do; base must be among them, and none twice."""
+    record = load_record("table3")
+    assert record["command"].startswith("aiayn table3")
+    assert all(len(commit) == 40 for commit in record["commits"])
+    config = TrainingConfig.from_dict(record["config"])
+    found = [(run["row"], run["seed"]) for run in record["runs"]]
+    assert len(found) == len(set(found))
+    assert "base" in {row for row, _ in found} <= set(TABLE_3_ROWS)
+    for run in record["runs"]:
+        perplexity = math.exp(run["loss"])
+        assert run["perplexity"] == pytest.approx(perplexity, rel=1e-3)
+        assert config.steps == miniature(run["row"]).steps
+        assert record["machines"][run["machine"]]["processor"]
+
+
+def test_the_scaling_curve_has_every_size_with_every_seed():
+    """Chapter 23 fits and resamples it: a missing point would pass unseen."""
+    record = load_record("scaling")
+    assert record["command"] == "python tools/record_scaling.py"
+    assert len(record["commit"]) == 40
+    assert record["machine"]["processor"]
+    curve = Counter(
+        (run["width"], run["seed"])
+        for run in record["runs"]
+        if run["steps"] == scaling.STEPS and run["rate"] == scaling.RATE
+    )
+    wanted = {(width, seed) for width in scaling.WIDTHS for seed in scaling.SEEDS}
+    assert curve == Counter(wanted)
 
 
 def test_an_unknown_record_is_answered_with_those_that_there_are():

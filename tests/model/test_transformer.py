@@ -13,6 +13,7 @@ from torch.testing import assert_close
 
 from aiayn.model import Transformer, causal_mask, shift_right
 from aiayn.model.dropout import Dropout
+from aiayn.model.forms import plain_form
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 from tests.model.twins import assert_same_gradients, randomize, transformer_twin
@@ -150,12 +151,14 @@ def test_attention_weights_are_those_that_the_model_used():
     assert_close(states, model.states(SOURCE, TARGET))
 
 
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fast"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_half_precision_stays_finite(dtype, norm):
+def test_half_precision_stays_finite(dtype, norm, plain):
     model = Transformer(small_config(norm=norm)).to(dtype)
     source = F.pad(SOURCE, (0, 0, 0, 1))  # a third sentence of nothing but padding
-    logits = model(source, F.pad(TARGET, (0, 0, 0, 1)))
+    with plain_form(plain):
+        logits = model(source, F.pad(TARGET, (0, 0, 0, 1)))
     assert logits.dtype == dtype
     logits.float().logsumexp(-1).mean().backward()
     assert logits.isfinite().all()

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
+from aiayn.model.forms import is_plain
+from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_rates, head_widths
 
 # Keys from which on torch's fused kernel pays on a CPU: its backward is slow below.
@@ -197,13 +199,16 @@ class MultiHeadAttention(nn.Module):
     ]:
         """Attend to keys and values that `keys_and_values` made."""
         queries = self._split(self.query_projection(query), self.d_k)
+        weights = None
+        dropping = self.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
         short = keys.device.type == "cpu" and keys.size(2) <= FUSED_FROM
-        weights = None
-        if need_weights or short:
+        if need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
-            if self.training and self.dropout.p:
+            if dropping:
                 context = self.dropout(weights) @ values
+        elif short:
+            context = short_attention(queries, keys, values, mask)
         else:
             context = F.scaled_dot_product_attention(
                 queries,

@@ -15,6 +15,7 @@ from aiayn.model.cache import TransformerState
 from aiayn.model.config import TransformerConfig
 from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
+from aiayn.model.forms import narrow
 from aiayn.model.masks import causal_mask, padding_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
@@ -179,7 +180,7 @@ class Transformer(nn.Module):
         check_tokens(source, "source", self.config.vocab_size)
         x = self.source_positions(self.embedding("source")(source))
         mask = padding_mask(source, self.config.pad_id)
-        return self.encoder(self.dropout(x), mask, need_weights)
+        return self.encoder(narrow(self.dropout(x)), mask, need_weights)
 
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor, need_weights: bool = False
@@ -191,5 +192,5 @@ class Transformer(nn.Module):
         target_mask = causal_mask(target.size(1), target.device)
         source_mask = padding_mask(source, self.config.pad_id)
         return self.decoder(
-            self.dropout(x), memory, target_mask, source_mask, need_weights
+            narrow(self.dropout(x)), memory, target_mask, source_mask, need_weights
         )

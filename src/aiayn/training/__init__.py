@@ -10,6 +10,13 @@ from aiayn.training.loss import (
 )
 from aiayn.training.schedule import noam_rate
 from aiayn.training.trainer import Trainer
+from aiayn.training.variations import (
+    choose_rows,
+    miniature,
+    miniature_model,
+    run_table3,
+    run_variation,
+)
 
 __all__ = [
     "Trainer",
@@ -17,9 +24,14 @@ __all__ = [
     "TrainingObjective",
     "TrainingResult",
     "average_checkpoints",
+    "choose_rows",
     "label_smoothed_cross_entropy",
+    "miniature",
+    "miniature_model",
     "noam_rate",
     "resume_training",
+    "run_table3",
+    "run_variation",
     "smoothing_floor",
     "train",
 ]

@@ -50,6 +50,8 @@ class TrainingConfig:
     """Optimizer steps (§5.2)."""
     warmup_steps: int = 4000
     """Steps in which the learning rate rises (§5.3)."""
+    cooldown_steps: int = 0
+    """Last steps, in which the rate falls to zero on a line (not in the paper)."""
     learning_rate_scale: float = 1.0
     """Factor on the paper's learning rate, equation (3)."""
     betas: tuple[float, float] = (0.9, 0.98)
@@ -74,6 +76,8 @@ class TrainingConfig:
     """auto, cpu, cuda or mps."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """bf16: torch's autocast to bfloat16; auto: where the device multiplies it fast."""
+    plain: bool = False
+    """Compute every formula in its plain form, without the tricks that make it fast."""
     compile: bool = False
     """Compile the model with torch.compile; pays on a GPU."""
     threads: int | None = None

@@ -22,6 +22,7 @@ from aiayn.model.description import (
     describe_config,
     load_weights,
 )
+from aiayn.model.forms import plain_form
 from aiayn.run import RunFolder
 from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.averaging import average_checkpoints
@@ -93,7 +94,8 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     keep_freed_memory()
-    with processes(resolve_device(config.device)) as group:
+    device = resolve_device(config.device)
+    with processes(device) as group, plain_form(config.plain):
         run = RunFolder(config.output) if resume else prepare_folder(config, group)
         data = prepare_data(config, run, group)
         torch.manual_seed(config.seed)

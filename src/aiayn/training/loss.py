@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from aiayn.model import shift_right
 from aiayn.model.description import Translator
+from aiayn.model.forms import is_plain
 from aiayn.training.chunked_loss import chunked_cross_entropy
 
 
@@ -81,9 +82,20 @@ class TrainingObjective(nn.Module):
         """Sums over target tokens, in nats: the smoothed loss and the plain one."""
         states = self.model.states(source, shift_right(target, self.bos_id))
         real = target != self.model.config.pad_id
+        if is_plain():
+            return self._plain(states[real], target[real])
         return chunked_cross_entropy(
             states[real], self.model.output_weight, target[real], self.smoothing
         )
+
+    def _plain(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The same with all logits in memory."""
+        logits, pad_id = self.model.project(states), self.model.config.pad_id
+        smoothed, plain = (
+            label_smoothed_cross_entropy(logits, target, smoothing, pad_id, "sum")
+            for smoothing in (self.smoothing, 0.0)
+        )
+        return smoothed, plain.detach()
 
 
 def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:

@@ -64,9 +64,14 @@ class Trainer:
             self.objective.compile(dynamic=True)
 
     def learning_rate(self, step: int) -> float:
-        """Equation (3), times the configuration's factor."""
-        rate = noam_rate(step, self.config.model.d_model, self.config.warmup_steps)
-        return self.config.learning_rate_scale * rate
+        """Equation (3), times the configuration's factor, and falling to 0 at the end.
+
+        Without ``cooldown_steps`` it is equation (3) to the last step.
+        """
+        config = self.config
+        rate = noam_rate(step, config.model.d_model, config.warmup_steps)
+        left = (config.steps - step + 1) / (config.cooldown_steps + 1)
+        return config.learning_rate_scale * rate * min(1.0, left)
 
     def step(self, step: int, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
         """Move the weights once, by the gradient over all the batches.

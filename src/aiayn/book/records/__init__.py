@@ -1,7 +1,8 @@
 """Runs that are too long for the build: what was typed, where, and what came of it.
 
-``tools/record_run.py`` makes a record from a run's folder. It stays in the repository,
-so a chapter can draw it, and anyone can repeat it with its one command.
+``tools/record_run.py`` makes a record from a run's folder, ``tools/record_scaling.py``
+makes that of chapter 23. It stays in the repository, so a chapter can draw it, and
+anyone can repeat it with its one command.
 """
 
 import json
@@ -18,8 +19,10 @@ def load_record(name: str) -> dict[str, Any]:
         name: The record's file without its ending.
 
     Returns:
-        command, commit, config, log (one dictionary a line of the run's log; the first
-        names the machine), test (the score) and samples (sentence and translation).
+        command and commit. Of a translator also config, log (one dictionary a line of
+        the run's log; the first names the machine), test (the score) and samples
+        (sentence and translation); of the scaling curve machine, seeds and runs (one
+        dictionary a training).
 
     Raises:
         InputError: There is no such record; the message lists those that there are.

@@ -1,0 +1,60 @@
+"""Two forms of the same computation: the plain one, and the fast one that is used.
+
+Every trick that makes training fast stands in a small module of its own: attention over
+short sentences (`short_attention`), dropout by integers (`dropout`), the loss in chunks
+(`aiayn.training.chunked_loss`). Each has a plain form, the one that the paper's formula
+shows, and asks here which is wanted. Tests hold the two equal, and `benchmarks/`
+measures what each trick brings.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+_plain = False
+
+
+@contextmanager
+def plain_form(wanted: bool = True) -> Iterator[None]:
+    """Compute everything in its plain form inside a with block.
+
+    Args:
+        wanted: False: change nothing, so that a caller can pass a choice on.
+
+    >>> with plain_form():
+    ...     is_plain()
+    True
+    """
+    before = _plain
+    set_plain(before or wanted)
+    try:
+        yield
+    finally:
+        set_plain(before)
+
+
+def set_plain(plain: bool) -> None:
+    """Compute everything in its plain form from now on, or fast again."""
+    global _plain
+    _plain = plain
+
+
+def is_plain() -> bool:
+    """Whether the plain form is wanted."""
+    return _plain
+
+
+def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """What the layers read: on a CPU in autocast's narrow type, if autocast is on.
+
+    Autocast narrows the factors of each product and nothing else. Every sub-layer then
+    reads and writes 32-bit sums, and converts them for each of its products: a tenth of
+    a step. Starting narrow keeps a layer narrow, but for the statistics of LayerNorm.
+    """
+    kind = x.device.type
+    if kind != "cpu" or is_plain() or not torch.is_autocast_enabled(kind):
+        return x
+    return x.to(torch.get_autocast_dtype(kind))

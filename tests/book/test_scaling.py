@@ -1,0 +1,53 @@
+"""Chapter 23's language model: causal, sized as it says, read from a seeded text."""
+
+import pytest
+import torch
+
+from aiayn.book import scaling
+
+
+@pytest.fixture
+def small_text(monkeypatch):
+    """Texts of few sentences."""
+    monkeypatch.setattr(scaling, "FIRST", 50)
+    monkeypatch.setattr(scaling, "HELD_OUT", 10)
+    return scaling.make_text
+
+
+def test_the_language_model_does_not_see_what_follows():
+    """With a later token changed, earlier scores stay bit for bit."""
+    model = scaling.LanguageModel(scaling.sized(16, vocab_size=20))
+    tokens = torch.randint(20, (2, 7))
+    changed = tokens.clone()
+    changed[:, 4] = (changed[:, 4] + 1) % 20
+    with torch.no_grad():
+        before, after = model(tokens), model(changed)
+    assert torch.equal(before[:, :4], after[:, :4])
+    assert not torch.equal(before[:, 4], after[:, 4])
+
+
+def test_a_longer_text_begins_with_a_shorter_one(small_text):
+    """So the chapter, which makes less of it, trains on what the record did."""
+    short, long = small_text(3), small_text(9)
+    assert short.words == long.words
+    assert torch.equal(short.training, long.training[: len(short.training)])
+    assert torch.equal(short.held_out, long.held_out)
+    assert len(long.training) == 9 * scaling.ROWS
+
+
+def test_each_row_goes_on_where_the_one_before_ended(small_text):
+    """Every token is predicted once."""
+    rows = small_text(3).training
+    assert rows.size(1) == scaling.ROW + 1
+    assert torch.equal(rows[1:, 0], rows[:-1, -1])
+
+
+def test_training_lowers_the_loss_and_a_seed_repeats_it(small_text):
+    """Twice the same seed, twice the same loss."""
+    text = small_text(30)
+    models = [scaling.train_size(8, 0, text, steps=30) for _ in range(2)]
+    first, again = (scaling.held_out_loss(model, text) for model in models)
+    torch.manual_seed(0)
+    fresh = scaling.LanguageModel(scaling.sized(8, len(text.words)))
+    assert first == again
+    assert first < scaling.held_out_loss(fresh, text)

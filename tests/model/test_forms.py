@@ -1,0 +1,126 @@
+"""The fast forms are the plain ones: attention, and a whole step of the model."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from aiayn.model import (
+    MultiHeadAttention,
+    Transformer,
+    TransformerConfig,
+    causal_mask,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+from aiayn.model.forms import is_plain, plain_form
+from aiayn.model.short_attention import short_attention
+from aiayn.training.loss import TrainingObjective
+from tests.model.samples import random
+from tests.model.twins import randomize
+
+sizes = st.integers(1, 6)
+
+
+@given(
+    shape=st.tuples(sizes, sizes, sizes, sizes, sizes, sizes),
+    kept=st.none() | st.sampled_from([0.0, 0.5, 0.9]),
+    seed=st.integers(0, 999),
+)
+def test_short_attention_is_equation_1(shape, kept, seed):
+    """Value and gradients, under any mask, those that leave nothing to see included."""
+    torch.manual_seed(seed)
+    batch, heads, queries, keys, d_k, d_v = shape
+    widths = [(queries, d_k), (keys, d_k), (keys, d_v)]
+    tensors = [random(batch, heads, *w, requires_grad=True) for w in widths]
+    mask = None if kept is None else torch.rand(batch, 1, queries, keys) < kept
+    above = random(batch, heads, queries, d_v)
+    context = short_attention(*tensors, mask)
+    expected, _ = scaled_dot_product_attention(*tensors, mask)
+    assert_close(context, expected)
+    assert_close(
+        torch.autograd.grad(context, tensors, above),
+        torch.autograd.grad(expected, tensors, above),
+    )
+
+
+def test_short_attention_has_the_gradient_of_finite_differences():
+    tensors = [random(2, 1, *s, requires_grad=True) for s in [(3, 4), (5, 4), (5, 2)]]
+    mask = torch.ones(3, 5, dtype=torch.bool).tril(1)
+    assert torch.autograd.gradcheck(lambda *t: short_attention(*t, mask), tensors)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_narrow_attention_is_within_rounding_of_the_wide_one(dtype):
+    """Weights and values are rounded once each, scores twice and of a size of 2."""
+    torch.manual_seed(0)
+    tensors = [torch.randn(2, 4, 20, 16).to(dtype) for _ in "qkv"]
+    context = short_attention(*tensors, causal_mask(20))
+    assert context.dtype == dtype
+    wide = [tensor.double() for tensor in tensors]
+    expected, _ = scaled_dot_product_attention(*wide, causal_mask(20))
+    rounding = torch.finfo(dtype).eps
+    assert (context - expected).abs().max() < 8 * rounding * wide[2].abs().max()
+
+
+def test_what_is_masked_gets_exactly_no_gradient():
+    query, key = random(1, 1, 4, 3), random(1, 1, 4, 3, requires_grad=True)
+    value = random(1, 1, 4, 2, requires_grad=True)
+    context = short_attention(query, key, value, causal_mask(4))
+    for gradient in torch.autograd.grad(context[0, 0, 1].square().sum(), [key, value]):
+        assert gradient[0, 0, :2].any()
+        assert not gradient[0, 0, 2:].any()
+
+
+def test_multi_head_attention_in_both_forms():
+    attention = randomize(MultiHeadAttention(12, 3))
+    query, memory = random(2, 5, 12), random(2, 6, 12)
+    mask = padding_mask(torch.tensor([[3, 3, 3, 3, 0, 0], [3] * 6]), 0)
+    with plain_form():
+        expected, _ = attention(query, memory, memory, mask)
+    assert_close(attention(query, memory, memory, mask)[0], expected)
+
+
+def _objective():
+    torch.manual_seed(0)
+    config = TransformerConfig.tiny(vocab_size=50, dropout=0.0)
+    source, target = torch.randint(3, 50, (2, 4, 7))
+    source[1, 5:] = target[2, 3:] = 0
+    model = Transformer(config)
+    return TrainingObjective(model, 0.1, bos_id=1), source, target
+
+
+def test_a_training_step_in_both_forms():
+    objective, source, target = _objective()
+    objective.double()
+    found = []
+    for plain in (False, True):
+        with plain_form(plain):
+            smoothed, unsmoothed = objective(source, target)
+        gradients = torch.autograd.grad(smoothed, list(objective.parameters()))
+        found.append((smoothed, unsmoothed, gradients))
+    assert_close(*found)
+
+
+def test_under_autocast_the_layers_read_and_write_narrow():
+    objective, source, target = _objective()
+    seen = []
+    for layer in [*objective.model.encoder.layers, *objective.model.decoder.layers]:
+        layer.register_forward_hook(lambda _, x, y: seen.extend([x[0], y[0]]))
+    with torch.autocast("cpu", torch.bfloat16):
+        smoothed, _ = objective(source, target)
+    assert {x.dtype for x in seen} == {torch.bfloat16}
+    assert smoothed.dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16), plain_form():
+        expected, _ = objective(source, target)
+    # The loss is some 4 nats a token; each of a dozen roundings moves it by 2⁻⁸ of that
+    # at most, and as often up as down.
+    assert abs(smoothed - expected) / expected < 12**0.5 * 2**-8
+
+
+def test_plain_form_ends_with_its_block():
+    assert not is_plain()
+    with plain_form(), plain_form(False):
+        assert is_plain()
+    assert not is_plain()

@@ -1,0 +1,141 @@
+"""Table 3 in miniature: its rows by one rule, and a command that can be stopped."""
+
+import math
+
+import pytest
+import torch
+
+from aiayn import cli
+from aiayn.checkpoint import read_json
+from aiayn.errors import InputError
+from aiayn.model import TABLE_3_ROWS, TransformerConfig
+from aiayn.training import (
+    choose_rows,
+    miniature,
+    miniature_model,
+    run_table3,
+    variations,
+)
+
+TABLE_E = "E learned positions"
+# What makes a run a matter of a second; the same for every row.
+TINY = {"steps": 3, "warmup_steps": 2, "tokens_per_batch": 256}
+
+
+@pytest.fixture
+def tiny(corpus_folder, monkeypatch):
+    """Settings for a corpus of numbers, whose pieces are few."""
+    small = miniature_model
+
+    def few_pieces(row):
+        return variations.replace(small(row), vocab_size=60)
+
+    monkeypatch.setattr(variations, "miniature_model", few_pieces)
+    return TINY | {"corpus": str(corpus_folder)}
+
+
+@pytest.mark.parametrize("row", TABLE_3_ROWS)
+def test_a_row_keeps_the_paper_s_proportions(row):
+    paper, small = TransformerConfig.table3(row), miniature_model(row)
+    base, small_base = TransformerConfig.base(), miniature_model("base")
+    for size in ("d_model", "d_ff", "num_encoder_layers", "num_decoder_layers"):
+        paper_factor = getattr(paper, size) / getattr(base, size)
+        assert getattr(small, size) / getattr(small_base, size) == paper_factor
+    assert (small.num_heads, small.dropout) == (paper.num_heads, paper.dropout)
+    assert small.positions == paper.positions
+    paper_share = (paper.d_k or paper.d_model // paper.num_heads) / paper.d_model
+    assert (small.d_k or small.d_model // small.num_heads) / small.d_model == (
+        paper_share
+    )
+
+
+def test_the_training_differs_between_rows_only_where_the_table_says_so():
+    base = miniature("base").as_dict()
+    for row in TABLE_3_ROWS:
+        config = miniature(row).as_dict()
+        differs = {name for name in base if base[name] != config[name]} - {"model"}
+        smoothed = row.startswith("D label_smoothing")
+        assert differs == ({"label_smoothing"} if smoothed else set())
+    assert miniature("D label_smoothing=0.0").label_smoothing == 0.0
+    assert miniature("D label_smoothing=0.2").label_smoothing == 0.2
+
+
+def test_rows_are_chosen_by_name_or_letter_in_the_table_s_order():
+    assert choose_rows([]) == list(TABLE_3_ROWS)
+    assert choose_rows(["E", "base", "A h=4"]) == ["base", "A h=4", TABLE_E]
+    with pytest.raises(InputError, match=r"no row 'F'.*A h=16"):
+        choose_rows(["F"])
+
+
+def test_a_run_says_what_it_was_and_what_came_of_it(tiny, tmp_path):
+    (run,) = run_table3(tmp_path / "runs", ["B d_k=16"], [5], **tiny)
+    assert (run["row"], run["seed"]) == ("B d_k=16", 5)
+    assert run["config"]["model"]["d_k"] == 2
+    assert run["config"]["steps"] == 3
+    assert run["perplexity"] == pytest.approx(math.exp(run["loss"]))
+    # A word is at least one piece, so it is harder to guess.
+    assert run["word_perplexity"] >= run["perplexity"]
+    # Three steps teach little: no better than all, not much worse than nothing.
+    assert 1 < run["loss"] < 2 * math.log(60)
+    assert run["pairs"] == 20
+    assert run["machine"]["processor"]
+    assert run["cpu_seconds"] > 0
+
+
+def test_a_seed_decides_everything(tiny, tmp_path):
+    (one,) = run_table3(tmp_path / "one", ["base"], [1], **tiny)
+    torch.rand(3)  # whatever was drawn before does not count
+    (again,) = run_table3(tmp_path / "again", ["base"], [1], **tiny)
+    (other,) = run_table3(tmp_path / "other", ["base"], [2], **tiny)
+    assert again["loss"] == one["loss"] != other["loss"]
+
+
+def test_a_stopped_table_keeps_its_runs_and_goes_on(tiny, tmp_path, monkeypatch):
+    rows, seeds, train, done = ["base", "C N=2"], [1, 2], variations.train, []
+    folder = tmp_path / "runs"
+
+    def stop_in_the_third(config):
+        done.append(config)
+        if len(done) == 3:  # as `train` ends when Ctrl-C comes between two steps
+            raise KeyboardInterrupt("Stopped after step 2: continue with …")
+        return train(config)
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(variations, "train", stop_in_the_third)
+        with pytest.raises(KeyboardInterrupt, match=r"'base', seed 2.*goes on"):
+            list(run_table3(folder, rows, seeds, **tiny))
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(kept) == {"base-1.json", "c-n-2-1.json"}
+
+    trained = []
+    monkeypatch.setattr(variations, "train", lambda c: trained.append(c) or train(c))
+    runs = list(run_table3(folder, rows, seeds, **tiny))
+    assert [(run["row"], run["seed"]) for run in runs] == [
+        ("base", 1),
+        ("C N=2", 1),
+        ("base", 2),
+        ("C N=2", 2),
+    ]
+    assert [config.seed for config in trained] == [2, 2]
+    assert all((folder / name).read_bytes() == kept[name] for name in kept)
+    assert runs[0] == read_json(folder / "base-1.json")
+
+
+def test_runs_of_other_settings_are_not_mixed(tiny, tmp_path):
+    list(run_table3(tmp_path, ["base"], [1], **tiny))
+    with pytest.raises(InputError, match=r"base-1\.json .*other settings"):
+        list(run_table3(tmp_path, ["base"], [1], **tiny | {"steps": 4}))
+
+
+def test_the_command_prints_a_line_a_run(tiny, tmp_path, monkeypatch, capsys):
+    usual = variations.miniature
+    monkeypatch.setattr(
+        variations, "miniature", lambda row, **changes: usual(row, **TINY | changes)
+    )
+    words = ["table3", "--rows", "C N=2", "E", "--seeds", "1", "--steps", "2"]
+    places = ["--output", str(tmp_path / "runs"), "--corpus", tiny["corpus"]]
+    monkeypatch.setattr("sys.argv", ["aiayn", *words, *places])
+    cli.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["row", "seed", "perplexity", "BLEU", "CPU", "seconds"]
+    assert [line[:20].strip() for line in lines[1:]] == ["C N=2", TABLE_E]

@@ -1,0 +1,76 @@
+"""Train the scaling curve of chapter 23 and keep it in the book.
+
+Usage: python tools/record_scaling.py
+
+Some six minutes on one core. Each training is written down as soon as it is done,
+and one that is written down is not repeated: stop it, and start it again, as you like.
+"""
+
+import subprocess
+import time
+from pathlib import Path
+
+import torch
+
+from aiayn.book.scaling import (
+    RATE,
+    SEEDS,
+    STEPS,
+    WIDTHS,
+    held_out_loss,
+    make_text,
+    train_size,
+)
+from aiayn.checkpoint import read_json, write_json
+from aiayn.machine import describe_machine
+
+RECORD = Path(__file__).parent.parent / "src/aiayn/book/records/scaling.json"
+CURVE = [(width, seed, STEPS, RATE) for seed in SEEDS for width in WIDTHS]
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def begin() -> dict:
+    """A record without any training."""
+    return {
+        "command": "python tools/record_scaling.py",
+        "commit": _git("rev-parse", "HEAD"),
+        "machine": describe_machine(),
+        "seeds": list(SEEDS),
+        "runs": [],
+    }
+
+
+def main() -> None:
+    """Do what the record lacks."""
+    torch.set_num_threads(1)
+    record = read_json(RECORD) if RECORD.exists() else begin()
+    done = {(r["width"], r["seed"], r["steps"], r["rate"]) for r in record["runs"]}
+    text = make_text()
+    for width, seed, steps, rate in CURVE:
+        if (width, seed, steps, rate) in done:
+            continue
+        began, cpu = time.perf_counter(), time.process_time()
+        model = train_size(width, seed, text, steps, rate)
+        run = {
+            "width": width,
+            "seed": seed,
+            "steps": steps,
+            "rate": rate,
+            "loss": round(held_out_loss(model, text), 5),
+            "layers": sum(p.numel() for p in model.encoder.parameters()),
+            "embedding": model.output_weight.numel(),
+            "cpu_seconds": round(time.process_time() - cpu, 1),
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+        print(run, flush=True)
+        record["runs"].append(run)
+        write_json(RECORD, record)
+
+
+if __name__ == "__main__":
+    main()
