@@ -5,9 +5,10 @@ import torch
 
 from aiayn.data import Tokenizer, load_corpus
 from aiayn.errors import InputError
-from aiayn.inference import parse
+from aiayn.inference import Parse, parse, score_parses
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.trees import delinearise
+from aiayn.tree_repair import repair
+from aiayn.trees import delinearise, linearise, parse_tree
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +54,20 @@ def test_the_papers_search_is_the_default(untrained, monkeypatch):
 def test_an_empty_sentence_is_refused(untrained):
     with pytest.raises(InputError, match="Sentence 2 is empty"):
         parse(["Tea", " "], *untrained)
+
+
+def test_parses_are_scored_with_the_gold_tags_and_with_or_without_repairs():
+    """By hand: of S, NP, VP only S comes out of the repair; a full stop counts not."""
+    gold = parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)) (. .))")
+    right = Parse(delinearise(linearise(gold), gold.leaves), linearise(gold), None)
+    assert score_parses([gold], [right]).f1 == 1.0
+    broken = Parse(repair(["(S"], gold.leaves), ("(S",), "It is not closed.")
+    both = score_parses([gold, gold], [right, broken])
+    assert (both.precision, both.recall) == (1.0, 4 / 6)
+    strict = score_parses([gold, gold], [right, broken], repaired=False)
+    assert (strict.precision, strict.recall) == (1.0, 3 / 6)
+
+
+def test_parses_without_gold_trees_cannot_be_scored():
+    with pytest.raises(InputError, match="got 0 trees for 1 parses"):
+        score_parses([], [Parse(parse_tree("(S (XX Tea))"), (), None)])

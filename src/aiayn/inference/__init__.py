@@ -21,7 +21,7 @@ from aiayn.inference.hypothesis import (
     output_limits,
 )
 from aiayn.inference.loading import load_translator
-from aiayn.inference.parsing import Parse, parse
+from aiayn.inference.parsing import Parse, parse, score_parses
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
 
@@ -45,6 +45,7 @@ __all__ = [
     "parse",
     "perplexity",
     "render_attention",
+    "score_parses",
     "translate",
     "translate_stream",
 ]

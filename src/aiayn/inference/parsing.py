@@ -7,8 +7,8 @@ from aiayn.data import Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference.translation import translate
 from aiayn.model.description import Translator
-from aiayn.tree_repair import repair
-from aiayn.trees import Tree, delinearise
+from aiayn.tree_repair import repair, with_tags
+from aiayn.trees import BracketScore, Tree, bracket_score, delinearise
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,31 @@ def parse(
         _read(output.split(), sentence.split())
         for output, sentence in zip(outputs, sentences, strict=True)
     ]
+
+
+def score_parses(
+    gold: Sequence[Tree], parses: Sequence[Parse], *, repaired: bool = True
+) -> BracketScore:
+    """Compare parses with the trees that the sentences have.
+
+    Args:
+        gold: As many trees, in the same order; their tags are put into the parses.
+        parses: What `parse` gave.
+        repaired: False: an output that was no tree has no brackets.
+
+    Raises:
+        InputError: There are not as many of both, or they are of other sentences.
+    """
+    if len(gold) != len(parses):
+        raise InputError(
+            f"Expected a gold tree for each parse, got {len(gold)} trees for "
+            f"{len(parses)} parses."
+        )
+    trees = [
+        with_tags(p.tree, g.tags) if repaired or p.fault is None else None
+        for g, p in zip(gold, parses, strict=True)
+    ]
+    return bracket_score(gold, trees)
 
 
 def _read(symbols: list[str], words: list[str]) -> Parse:
