@@ -185,7 +185,8 @@ def evaluate(
     if config.target == TREES:
         parses = parse(text.source, model, tokenizer, **search)
         hypotheses = [" ".join(one.symbols) for one in parses]
-        score = _bracket_line(score_parses(load_treebank(name)[split], parses), parses)
+        gold = load_treebank(name)[split]
+        score = _bracket_line(score_parses(gold, parses), parses)
     else:
         hypotheses = translate_lines(text.source, model, tokenizer, **search)
         score = evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text

@@ -8,7 +8,7 @@ import pytest
 
 from aiayn.book import scaling
 from aiayn.book.records import load_record
-from aiayn.book.records.parsing import SEEDS, SIZES
+from aiayn.book.records.parsing import SEEDS, SIZES, small_parser
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS
 from aiayn.training import TrainingConfig, miniature
@@ -20,6 +20,15 @@ NAMES = sorted(
 )
 # What `aiayn train` wrote has its log; other records say what they hold instead.
 TRAININGS = [name for name in NAMES if "log" in load_record(name)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_says_how_to_repeat_it(name):
+    record = load_record(name)
+    assert record["command"]
+    commits = record["commits"] if "commits" in record else [record["commit"]]
+    assert all(len(commit) == 40 for commit in commits)
+    assert record["log" if name in TRAININGS else "runs"]
 
 
 @pytest.mark.parametrize("name", TRAININGS)
@@ -76,19 +85,26 @@ def test_an_unknown_record_is_answered_with_those_that_there_are():
         load_record("nothing")
 
 
-def test_parsers_on_more_and_more_trees():
-    record = load_record("parsing")
-    assert record["command"].startswith("python -m aiayn.book.records.parsing ")
-    assert len(record["commit"]) == 40
-    for run in record["runs"]:
+@pytest.mark.parametrize("name", ["parsing", "parsing-first"])
+def test_a_parser_s_record_can_be_read_and_its_scores_are_possible(name):
+    for run in load_record(name)["runs"]:
         config = TrainingConfig.from_dict(run["config"])
         assert not config.output.is_absolute()
         assert config.model.num_encoder_layers == config.model.num_decoder_layers == 4
         assert run["machine"]["processor"]
         for scores in run["scores"].values():
             assert 0 <= scores["f1_unrepaired"] <= scores["f1"] <= 1
-    grammar = [run for run in record["runs"] if run["corpus"] == "grammar"]
-    done = [(run["sentences"], run["seed"]) for run in grammar]
-    assert len(set(done)) == len(done)  # none twice
-    assert {seed for _, seed in done} <= set(SEEDS)
-    assert len({size for size, _ in done}) <= len(SIZES)
+
+
+def test_parsers_of_every_size_have_every_seed_and_the_chapter_s_training():
+    runs = load_record("parsing")["runs"]
+    grammar = [run for run in runs if run["corpus"] == "grammar"]
+    done = Counter((run["config"]["corpus_size"], run["seed"]) for run in grammar)
+    assert done == Counter((size, seed) for size in SIZES for seed in SEEDS)
+    for run in grammar:
+        found = TrainingConfig.from_dict(run["config"])
+        same = small_parser(
+            corpus_size=found.corpus_size, seed=found.seed, output=found.output
+        )
+        assert found == same
+    assert [run["corpus"] for run in runs].count("gum") == 1
