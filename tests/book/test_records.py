@@ -93,7 +93,10 @@ def test_a_parser_s_record_can_be_read_and_its_scores_are_possible(name):
         assert config.model.num_encoder_layers == config.model.num_decoder_layers == 4
         assert run["machine"]["processor"]
         for scores in run["scores"].values():
-            assert 0 <= scores["f1_unrepaired"] <= scores["f1"] <= 1
+            rates = ("f1", "f1_unrepaired", "ill_formed")
+            assert all(0 <= scores[rate] <= 1 for rate in rates)
+            # An output with too few or too many tags is no tree.
+            assert scores["wrong_tag_count"] <= scores["ill_formed"]
 
 
 def test_parsers_of_every_size_have_every_seed_and_the_chapter_s_training():
