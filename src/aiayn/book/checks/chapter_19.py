@@ -42,9 +42,9 @@ is_tree = FunctionCheck(
         for text, words in (
             ("(S (NP XX )NP (VP XX )VP )S", 2),
             ("(S (NP XX )NP (VP XX )VP )S", 3),
+            ("(S XX )S )S (S", 1),
             ("(S (NP XX )VP (VP XX )NP )S", 2),
             ("(S (NP XX )NP (VP XX )VP", 2),
-            ("(S XX )S )S (S", 1),
             ("(S (NP )NP XX )S", 1),
             ("(S XX )S (S XX )S", 2),
             ("XX", 1),
@@ -52,12 +52,12 @@ is_tree = FunctionCheck(
     ],
     mistakes=(
         Mistake(
-            _counts_only,
-            "you count brackets, but their order matters too: )S (S is no tree.",
-        ),
-        Mistake(
             _ignores_labels,
             "the brackets match, but (NP … )VP must not: compare the labels.",
+        ),
+        Mistake(
+            _counts_only,
+            "you count brackets, but their order matters too: )S (S is no tree.",
         ),
         Mistake(
             _ignores_words,
