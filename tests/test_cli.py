@@ -4,15 +4,20 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
 from aiayn import Tokenizer, Transformer, TransformerConfig, cli
-from aiayn.checkpoint import save_tensors, write_json
+from aiayn.checkpoint import read_json, save_tensors, write_json
+from aiayn.data import load_corpus, load_treebank
+from aiayn.inference import Parse
 from aiayn.model.description import describe_config
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
+from aiayn.trees import delinearise, linearise
 
 SENTENCES = ("a dog runs", "a cat runs", "the dog sees a cat", "the cat sleeps")
 
@@ -129,6 +134,30 @@ def test_evaluates_as_sacrebleu_prints_it(aiayn, run):
     assert out.startswith("BLEU|nrefs:1|")
     assert "perplexity = " in out
     assert "exact matches = " in out
+
+
+def test_evaluates_a_parser_by_its_brackets(aiayn, run, monkeypatch):
+    """A parser that is right about everything scores 100 %, punctuation and all."""
+    config = TrainingConfig.from_dict(read_json(run.config))
+    write_json(run.config, replace(config, corpus="grammar", target="trees").as_dict())
+    few = {"size": 50, "held_out_size": 20}
+    bank = load_treebank("grammar", **few)["test"]
+    monkeypatch.setattr(cli, "load_corpus", partial(load_corpus, **few))
+    monkeypatch.setattr(cli, "load_treebank", partial(load_treebank, **few))
+
+    def right(sentences, *_, **__):
+        known = {" ".join(tree.leaves): linearise(tree) for tree in bank}
+        written = [known[sentence] for sentence in sentences]
+        return [
+            Parse(delinearise(symbols, sentence.split()), symbols, None)
+            for symbols, sentence in zip(written, sentences, strict=True)
+        ]
+
+    monkeypatch.setattr(cli, "parse", right)
+    status, out, err = aiayn("evaluate", run.path)
+    assert status == 0, err
+    assert out.startswith("F1 = 100.0% (precision 100.0%, recall 100.0%; 0.0% of")
+    assert "exact matches = 100.0%" in out
 
 
 def test_averages_the_last_checkpoints(aiayn, run):

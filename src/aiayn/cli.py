@@ -5,7 +5,7 @@ docstring and the dataclasses. What a command does, a notebook can do by the sam
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,20 +14,25 @@ from tyro.conf import Positional
 
 from aiayn.checkpoint import read_json, save_tensors
 from aiayn.data import (
+    TREES,
     Corpus,
     TokenBatches,
     encode_pairs,
     load_corpus,
+    load_treebank,
     read_lines,
 )
 from aiayn.errors import InputError
 from aiayn.inference import (
+    Parse,
     cross_attention_map,
     evaluate_bleu,
     exact_match_rate,
     load_translator,
+    parse,
     perplexity,
     render_attention,
+    score_parses,
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
@@ -42,6 +47,7 @@ from aiayn.training import (
     run_table3,
 )
 from aiayn.training import train as train_translator
+from aiayn.trees import BracketScore
 
 app = tyro.extras.SubcommandApp()
 
@@ -155,6 +161,8 @@ def evaluate(
 ) -> None:
     """Score a trained translator: BLEU as sacreBLEU prints it, perplexity, matches.
 
+    A parser (target trees) gets F1 of its brackets in place of BLEU.
+
     aiayn evaluate runs/multi30k
 
     aiayn evaluate runs/grammar --split combinations --beam-size 1
@@ -171,23 +179,32 @@ def evaluate(
     model, tokenizer = load_translator(run, resolve_device(device))
     folder = RunFolder(run if run.is_dir() else run.parent)
     config = TrainingConfig.from_dict(read_json(folder.config))
-    text = load_corpus(
-        corpus or config.corpus, source=config.source, target=config.target
-    ).split(split)
-    hypotheses = translate_lines(
-        text.source,
-        model,
-        tokenizer,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-    )
+    name = corpus or config.corpus
+    text = load_corpus(name, source=config.source, target=config.target).split(split)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty}
+    if config.target == TREES:
+        parses = parse(text.source, model, tokenizer, **search)
+        hypotheses = [" ".join(one.symbols) for one in parses]
+        gold = load_treebank(name)[split]
+        score = _bracket_line(score_parses(gold, parses), parses)
+    else:
+        hypotheses = translate_lines(text.source, model, tokenizer, **search)
+        score = evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text
     pairs, _ = encode_pairs(text, tokenizer)
     longest = int(max(pairs.source.lengths.max(), pairs.target.lengths.max()))
     batches = TokenBatches(pairs, max(longest, config.tokens_per_batch))
     scores = perplexity(model, batches.epoch(0), bos_id=tokenizer.bos_id)
-    print(evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text)
+    print(score)
     print(f"perplexity = {scores.perplexity:.3f} ({scores.tokens:,} pieces)")
     print(f"exact matches = {exact_match_rate(hypotheses, text.target):.1%}")
+
+
+def _bracket_line(score: BracketScore, parses: Sequence[Parse]) -> str:
+    repaired = sum(one.fault is not None for one in parses) / len(parses)
+    return (
+        f"F1 = {score.f1:.1%} (precision {score.precision:.1%}, recall "
+        f"{score.recall:.1%}; {repaired:.1%} of the outputs were no tree and repaired)"
+    )
 
 
 @app.command
@@ -259,9 +276,9 @@ def corpus(
     aiayn corpus multi30k --target fr --samples 20
 
     Args:
-        name: grammar, multi30k, tatoeba, or a folder of your own files.
+        name: grammar, multi30k, tatoeba, gum, or a folder of your own files.
         source: Language to translate from.
-        target: Language to translate into.
+        target: Language to translate into; trees, of the grammar and gum.
         split: Which part to show samples of.
         samples: How many.
     """

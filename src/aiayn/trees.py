@@ -53,6 +53,17 @@ class Tree:
         return tuple(part for part in _walk(self) if isinstance(part, str))
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """The part-of-speech tags: the label above each word."""
+        above, found = "", list[str]()
+        for part in _walk(self):
+            if isinstance(part, Tree):
+                above = part.label
+            elif part is not None:
+                found.append(above)
+        return tuple(found)
+
+    @property
     def depth(self) -> int:
         """Labels on the longest path from the root to a word."""
         depth = deepest = 0
@@ -263,6 +274,25 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     return builder.finish()
 
 
+def cut_function_tags(tree: Tree) -> Tree:
+    """The tree with `NP` for `NP-SBJ` or `NP=2`, as parsers are trained and scored.
+
+    >>> print(cut_function_tags(parse_tree("(S (NP-SBJ (-LRB- -LRB-) (NN tea)))")))
+    (S (NP (-LRB- -LRB-) (NN tea)))
+    """
+    symbols = [
+        symbol[0] + _without_function(symbol[1:])
+        if symbol.startswith(("(", ")"))
+        else symbol
+        for symbol in linearise(tree, keep_tags=True)
+    ]
+    return delinearise(symbols, tree.leaves)
+
+
+def _without_function(label: str) -> str:
+    return re.split(r"(?<=.)[-=]", label)[0]
+
+
 def brackets(tree: Tree) -> Counter[Span]:
     """The multiset of labelled constituents that is compared, as `evalb` counts them.
 
@@ -280,7 +310,7 @@ def brackets(tree: Tree) -> Counter[Span]:
             kept.append(kept[-1] + (tag not in PUNCTUATION_TAGS))
     found: Counter[Span] = Counter()
     for label, start, end in tree.spans():
-        label = re.split(r"(?<=.)[-=]", label)[0]
+        label = _without_function(label)
         if label not in ROOT_LABELS and kept[start] < kept[end]:
             span = Span("ADVP" if label == "PRT" else label, kept[start], kept[end])
             found[span] += 1

@@ -8,6 +8,7 @@ import pytest
 
 from aiayn.book import heads, scaling
 from aiayn.book.records import load_record
+from aiayn.book.records.parsing import SEEDS, SIZES, small_parser
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS
 from aiayn.training import TrainingConfig, miniature
@@ -19,6 +20,15 @@ NAMES = sorted(
 )
 # What `aiayn train` wrote has its log; other records say what they hold instead.
 TRAININGS = [name for name in NAMES if "log" in load_record(name)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_says_how_to_repeat_it(name):
+    record = load_record(name)
+    assert record["command"]
+    commits = record["commits"] if "commits" in record else [record["commit"]]
+    assert all(len(commit) == 40 for commit in commits)
+    assert record["log" if name in TRAININGS else "runs"]
 
 
 @pytest.mark.parametrize("name", TRAININGS)
@@ -102,3 +112,31 @@ def test_chapter_20_s_heads_were_looked_at_in_three_seeds():
 def test_an_unknown_record_is_answered_with_those_that_there_are():
     with pytest.raises(InputError, match=r"no record 'nothing'; there are .*multi30k"):
         load_record("nothing")
+
+
+@pytest.mark.parametrize("name", ["parsing", "parsing-first"])
+def test_a_parser_s_record_can_be_read_and_its_scores_are_possible(name):
+    for run in load_record(name)["runs"]:
+        config = TrainingConfig.from_dict(run["config"])
+        assert not config.output.is_absolute()
+        assert config.model.num_encoder_layers == config.model.num_decoder_layers == 4
+        assert run["machine"]["processor"]
+        for scores in run["scores"].values():
+            rates = ("f1", "f1_unrepaired", "ill_formed")
+            assert all(0 <= scores[rate] <= 1 for rate in rates)
+            # An output with too few or too many tags is no tree.
+            assert scores["wrong_tag_count"] <= scores["ill_formed"]
+
+
+def test_parsers_of_every_size_have_every_seed_and_the_chapter_s_training():
+    runs = load_record("parsing")["runs"]
+    grammar = [run for run in runs if run["corpus"] == "grammar"]
+    done = Counter((run["config"]["corpus_size"], run["seed"]) for run in grammar)
+    assert done == Counter((size, seed) for size in SIZES for seed in SEEDS)
+    for run in grammar:
+        found = TrainingConfig.from_dict(run["config"])
+        same = small_parser(
+            corpus_size=found.corpus_size, seed=found.seed, output=found.output
+        )
+        assert found == same
+    assert [run["corpus"] for run in runs].count("gum") == 1

@@ -18,12 +18,15 @@ from aiayn.data.tokenizer import (
     Tokenizer,
     normalise,
 )
+from aiayn.data.treebanks import TREEBANKS, TREES, load_treebank, tree_pairs
 
 __all__ = [
     "BOS_ID",
     "CORPORA",
     "EOS_ID",
     "PAD_ID",
+    "TREEBANKS",
+    "TREES",
     "UNK_ID",
     "Batch",
     "Corpus",
@@ -35,8 +38,10 @@ __all__ = [
     "encode_lines",
     "encode_pairs",
     "load_corpus",
+    "load_treebank",
     "map_batches",
     "normalise",
     "read_lines",
     "read_parallel",
+    "tree_pairs",
 ]

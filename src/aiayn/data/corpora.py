@@ -2,7 +2,8 @@
 
 The paper trains on WMT 2014. The corpora here are small enough for a laptop: the
 embedded grammar (no download), Multi30k (29,000 captions of pictures) and Tatoeba
-(166,000 everyday sentences); or the reader's own files.
+(166,000 everyday sentences); or the reader's own files. To parse (§6.3), the target
+language is "trees".
 """
 
 import inspect
@@ -15,6 +16,7 @@ from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
 from aiayn.data.multi30k import load_multi30k
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.tatoeba import load_tatoeba
+from aiayn.data.treebanks import TREES, load_gum, tree_pairs
 from aiayn.errors import InputError
 
 
@@ -28,9 +30,11 @@ def load_corpus(
     them, each plain or packed (``train.en.gz``).
 
     Args:
-        name: "grammar", "multi30k", "tatoeba", or the path of a folder.
+        name: "grammar", "multi30k", "tatoeba", "gum" (trees only), or the path of a
+            folder.
         source: The language to translate from: "en", "de"; with Multi30k also "fr".
-        target: The language to translate to.
+        target: The language to translate to. "trees", with the grammar or GUM: the
+            English sentence's constituency tree, written as symbols (§6.3).
         options: For the grammar, `size` (training pairs), `held_out_size` (pairs of
             each other split) and `seed`; pair i is sample i of
             `aiayn.data.grammar.load_grammar` with the same options.
@@ -79,10 +83,14 @@ def _load_grammar(
     held_out_size: int = HELD_OUT_SIZE,
     seed: int = 0,
 ) -> Corpus:
-    check_languages("grammar", source, target, ("en", "de"))
+    languages = ("en", TREES) if target == TREES else ("en", "de")
+    check_languages("grammar", source, target, languages)
     splits = {}
     drawn = load_grammar(size=size, held_out_size=held_out_size, seed=seed)
     for split, samples in drawn.items():
+        if target == TREES:
+            splits[split] = tree_pairs(sample.source_tree for sample in samples)
+            continue
         english = tuple(sample.source for sample in samples)
         german = tuple(sample.target for sample in samples)
         pair = (english, german) if source == "en" else (german, english)
@@ -145,6 +153,7 @@ _LOADERS: dict[str, Callable[..., Corpus]] = {
     "grammar": _load_grammar,
     "multi30k": load_multi30k,
     "tatoeba": load_tatoeba,
+    "gum": load_gum,
 }
 
 # The names that `load_corpus` knows.

@@ -77,6 +77,19 @@ def cache_folder() -> Path:
     return Path(caches).expanduser() / "aiayn"
 
 
+def find(file: RemoteFile) -> Path | None:
+    """The path of a file that is on this machine already; None if it is not.
+
+    Raises:
+        InputError: AIAYN_DATA holds another file of that name.
+    """
+    own = _in_data_folder(file)
+    if own is not None:
+        return own
+    path = cache_folder() / file.path
+    return path if path.is_file() and file.fault(path) is None else None
+
+
 def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> Path:
     """The path of a file that has the expected bytes, downloaded if need be.
 
@@ -92,12 +105,10 @@ def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> 
         InputError: AIAYN_DATA holds another file of that name; no mirror gave the
             file; or the cache cannot be written.
     """
-    own = _in_data_folder(file)
-    if own is not None:
-        return own
+    found = find(file)
+    if found is not None:
+        return found
     path = cache_folder() / file.path
-    if path.is_file() and file.fault(path) is None:
-        return path
     failures = []
     for url in file.mirrors:
         try:

@@ -77,6 +77,7 @@ class Tokenizer:
         *,
         byte_fallback: bool = False,
         character_coverage: float = 1.0,
+        whole_symbols: bool = False,
         max_lines: int = 1_000_000,
         seed: int = 0,
     ) -> "Tokenizer":
@@ -94,6 +95,8 @@ class Tokenizer:
             character_coverage: Share of the running characters, from 0.98 to 1, that
                 get an entry of their own; the rest, the rarest, are unknown or
                 spelled as bytes.
+            whole_symbols: Let a piece hold letters and punctuation together, such as
+                the `(NP` of a linearised tree; else they are always apart.
             max_lines: Of more lines than these, a random sample is used.
             seed: Of that sample.
 
@@ -118,6 +121,7 @@ class Tokenizer:
                 vocab_size=vocab_size,
                 byte_fallback=byte_fallback,
                 character_coverage=character_coverage,
+                split_by_unicode_script=not whole_symbols,
                 pad_id=PAD_ID,
                 bos_id=BOS_ID,
                 eos_id=EOS_ID,

@@ -21,6 +21,7 @@ from aiayn.inference.hypothesis import (
     output_limits,
 )
 from aiayn.inference.loading import load_translator
+from aiayn.inference.parsing import Parse, parse, score_parses
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
 
@@ -28,6 +29,7 @@ __all__ = [
     "AttentionMap",
     "BleuResult",
     "Hypothesis",
+    "Parse",
     "PerplexityResult",
     "Uncached",
     "beam_search",
@@ -40,8 +42,10 @@ __all__ = [
     "greedy_search",
     "load_translator",
     "output_limits",
+    "parse",
     "perplexity",
     "render_attention",
+    "score_parses",
     "translate",
     "translate_stream",
 ]

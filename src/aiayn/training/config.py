@@ -29,11 +29,11 @@ class TrainingConfig:
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, or a folder of your own files."""
+    """grammar (embedded), multi30k, tatoeba, gum, or a folder of your own files."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
-    """Language to translate into."""
+    """Language to translate into; trees, to parse (§6.3)."""
     corpus_size: int | None = None
     """Training pairs to take (grammar: to make); None: all that there are."""
     output: Path = Path("runs/latest")

@@ -6,6 +6,7 @@ from typing import Any
 
 from aiayn.checkpoint import write_json
 from aiayn.data import (
+    TREES,
     Corpus,
     TokenBatches,
     Tokenizer,
@@ -67,7 +68,9 @@ def prepare_data(
     text = corpus.train[: config.corpus_size]
     if group.first and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
-            chain(text.source, text.target), config.model.vocab_size
+            chain(text.source, text.target),
+            config.model.vocab_size,
+            whole_symbols=config.target == TREES,
         )
         tokenizer.save(run.tokenizer)
     group.wait()

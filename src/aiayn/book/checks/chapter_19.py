@@ -1,0 +1,106 @@
+"""Checks of chapter 19, parsing (§6.3)."""
+
+from collections.abc import Sequence
+from math import comb
+
+from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
+from aiayn.errors import InputError
+from aiayn.trees import delinearise
+
+
+def _is_tree(symbols: Sequence[str], words: int) -> bool:
+    """The library's own reader accepts it, and its root is a constituent."""
+    if not symbols or not symbols[0].startswith("("):
+        return False
+    try:
+        delinearise(symbols, ["word"] * words)
+    except InputError:
+        return False
+    return True
+
+
+def _counts_only(symbols: Sequence[str], words: int) -> bool:
+    opening = sum(symbol[0] == "(" for symbol in symbols)
+    closing = sum(symbol[0] == ")" for symbol in symbols)
+    return opening == closing > 0 and len(symbols) - 2 * opening == words
+
+
+def _ignores_labels(symbols: Sequence[str], words: int) -> bool:
+    kinds = [symbol[0] if symbol[0] in "()" else symbol for symbol in symbols]
+    return _is_tree(kinds, words)
+
+
+def _ignores_words(symbols: Sequence[str], words: int) -> bool:
+    return _is_tree(symbols, sum(symbol[0] not in "()" for symbol in symbols))
+
+
+is_tree = FunctionCheck(
+    exercise="19.1",
+    reference=_is_tree,
+    cases=lambda: [
+        (text.split(), words)
+        for text, words in (
+            ("(S (NP XX )NP (VP XX )VP )S", 2),
+            ("(S (NP XX )NP (VP XX )VP )S", 3),
+            ("(S XX )S )S (S", 1),
+            ("(S (NP XX )VP (VP XX )NP )S", 2),
+            ("(S (NP XX )NP (VP XX )VP", 2),
+            ("(S (NP )NP XX )S", 1),
+            ("(S XX )S (S XX )S", 2),
+            ("XX", 1),
+        )
+    ],
+    mistakes=(
+        Mistake(
+            _ignores_labels,
+            "the brackets match, but (NP … )VP must not: compare the labels.",
+        ),
+        Mistake(
+            _counts_only,
+            "you count brackets, but their order matters too: )S (S is no tree.",
+        ),
+        Mistake(
+            _ignores_words,
+            "there must be exactly one XX for each word of the sentence.",
+        ),
+        Mistake(
+            lambda symbols, words: not _is_tree(symbols, words),
+            "true and false are exchanged.",
+        ),
+    ),
+)
+
+balanced_share = ValueCheck(
+    exercise="19.2",
+    reference=lambda: comb(8, 4) / 5 / 2**8,
+    mistakes=(
+        Mistake(
+            comb(8, 4) / 2**8,
+            "that counts every string with four of each, such as )(. Some of them "
+            "close what was not opened.",
+        ),
+        Mistake(5 / 64, "that is the share for three pairs; four are asked for."),
+        Mistake(14, "that is the number of balanced strings; divide by all of them."),
+    ),
+)
+
+_RULES = ("brackets", "labels", "words", "meaning")
+
+needs_learning = ValueCheck(
+    exercise="19.3",
+    reference=lambda: _RULES[3],
+    mistakes=(
+        Mistake("brackets", "a counter of what is open decides when )… is allowed."),
+        Mistake("labels", "the label of what was opened last is known: allow only it."),
+        Mistake("words", "count the XX so far, and forbid the end before the last."),
+    ),
+)
+
+deepest = ValueCheck(
+    exercise="19.4",
+    reference=lambda: 5,
+    mistakes=(
+        Mistake(6, "a tag opens nothing: XX is no constituent of its own."),
+        Mistake(1, "that is the root alone."),
+    ),
+)

@@ -1,0 +1,83 @@
+"""§6.3: treebanks by name, and the pairs of strings that a parser learns from.
+
+A parser is a translator whose target language is "trees": the source is the sentence,
+its words and punctuation marks apart, and the target the tree as `linearise` writes it.
+`load_corpus(name, target="trees")` gives these strings. The trees themselves, with the
+tags that scoring needs, are here, in the same order.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from aiayn.data.corpus import Corpus, check_languages
+from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
+from aiayn.data.gum import GUM_CITATION, GUM_LICENCE, read_gum
+from aiayn.data.parallel import ParallelText
+from aiayn.errors import InputError
+from aiayn.trees import Tree, cut_function_tags, linearise
+
+TREES = "trees"
+"""What `load_corpus` calls the target language of a parser."""
+
+TREEBANKS = ("grammar", "gum")
+
+
+def load_treebank(
+    name: str,
+    *,
+    size: int = TRAIN_SIZE,
+    held_out_size: int = HELD_OUT_SIZE,
+    seed: int = 0,
+) -> Mapping[str, tuple[Tree, ...]]:
+    """Gold trees of English sentences, by split.
+
+    Tree i of a split belongs to pair i of `load_corpus(name, target="trees")`.
+
+    Args:
+        name: "grammar" (embedded) or "gum" (read from AIAYN_DATA).
+        size: Trees to train on; of the grammar, which makes any number.
+        held_out_size: Trees of each other split, likewise.
+        seed: Of the grammar's draw.
+
+    Raises:
+        InputError: There is no such treebank, or its files are not there.
+    """
+    if name == "gum":
+        return read_gum()
+    if name != "grammar":
+        raise InputError(
+            f"There is no treebank {name!r}; choose one of {', '.join(TREEBANKS)}."
+        )
+    drawn = load_grammar(size=size, held_out_size=held_out_size, seed=seed)
+    return {
+        split: tuple(sample.source_tree for sample in samples)
+        for split, samples in drawn.items()
+    }
+
+
+def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
+    """Sentences and their linearised trees, without function tags.
+
+    >>> from aiayn.trees import parse_tree
+    >>> list(tree_pairs([parse_tree("(S (NP-SBJ (NN Tea)) (VP (VBZ helps)))")]))
+    [('Tea helps', '(S (NP XX )NP (VP XX )VP )S')]
+    """
+    trees = tuple(trees)
+    return ParallelText(
+        tuple(" ".join(tree.leaves) for tree in trees),
+        tuple(" ".join(linearise(cut_function_tags(tree))) for tree in trees),
+    )
+
+
+def load_gum(source: str, target: str) -> Corpus:
+    """GUM from en to trees; see `load_corpus`."""
+    check_languages("gum", source, target, ("en", TREES))
+    if target != TREES:
+        raise InputError('The corpus gum is for parsing: give target="trees".')
+    return Corpus(
+        name="gum",
+        source_language=source,
+        target_language=target,
+        splits={name: tree_pairs(trees) for name, trees in read_gum().items()},
+        licence=GUM_LICENCE,
+        citation=GUM_CITATION,
+    )

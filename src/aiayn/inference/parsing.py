@@ -1,0 +1,100 @@
+"""§6.3 at work: words in, trees out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiayn.data import Tokenizer
+from aiayn.errors import InputError
+from aiayn.inference.translation import translate
+from aiayn.model.description import Translator
+from aiayn.tree_repair import repair, with_tags
+from aiayn.trees import BracketScore, Tree, bracket_score, delinearise
+
+
+@dataclass(frozen=True)
+class Parse:
+    """What a parser made of a sentence."""
+
+    tree: Tree
+    """Over the sentence's words, its tags all XX; repaired if need be."""
+    symbols: tuple[str, ...]
+    """What the model wrote."""
+    fault: str | None
+    """Why that is no tree over these words; None if it is one."""
+
+
+def parse(
+    sentences: Sequence[str],
+    model: Translator,
+    tokenizer: Tokenizer,
+    *,
+    beam_size: int = 21,
+    length_penalty: float = 0.3,
+    extra_length: int = 300,
+) -> list[Parse]:
+    """Parse sentences with a model that was trained on the target "trees".
+
+    Args:
+        sentences: Words and punctuation marks, with a space between any two.
+        model: On whichever device it should run.
+        tokenizer: The one that the model was trained with.
+        beam_size: Outputs kept at each step; 1 is greedy search.
+        length_penalty: α of the length penalty.
+        extra_length: An output may have this many pieces more than its sentence.
+
+    Returns:
+        As many parses, in the same order.
+
+    Raises:
+        InputError: A sentence is empty or too long, or the tokenizer is not the
+            model's.
+
+    Paper: §6.3, with its search by default.
+    """
+    for number, sentence in enumerate(sentences, start=1):
+        if not sentence.split():
+            raise InputError(f"Sentence {number} is empty; leave it out.")
+    outputs = translate(
+        sentences,
+        model,
+        tokenizer,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        extra_length=extra_length,
+    )
+    return [
+        _read(output.split(), sentence.split())
+        for output, sentence in zip(outputs, sentences, strict=True)
+    ]
+
+
+def score_parses(
+    gold: Sequence[Tree], parses: Sequence[Parse], *, repaired: bool = True
+) -> BracketScore:
+    """Compare parses with the trees that the sentences have.
+
+    Args:
+        gold: As many trees, in the same order; their tags are put into the parses.
+        parses: What `parse` gave.
+        repaired: False: an output that was no tree has no brackets.
+
+    Raises:
+        InputError: There are not as many of both, or they are of other sentences.
+    """
+    if len(gold) != len(parses):
+        raise InputError(
+            f"Expected a gold tree for each parse, got {len(gold)} trees for "
+            f"{len(parses)} parses."
+        )
+    trees = [
+        with_tags(p.tree, g.tags) if repaired or p.fault is None else None
+        for g, p in zip(gold, parses, strict=True)
+    ]
+    return bracket_score(gold, trees)
+
+
+def _read(symbols: list[str], words: list[str]) -> Parse:
+    try:
+        return Parse(delinearise(symbols, words), tuple(symbols), None)
+    except InputError as error:
+        return Parse(repair(symbols, words), tuple(symbols), str(error))
