@@ -12,6 +12,7 @@ from aiayn.model import (
     TransformerConfig,
     causal_mask,
     padding_mask,
+    products,
     scaled_dot_product_attention,
 )
 from aiayn.model.forms import is_plain, plain_form
@@ -117,6 +118,20 @@ def test_under_autocast_the_layers_read_and_write_narrow():
     # The loss is some 4 nats a token; each of a dozen roundings moves it by 2⁻⁸ of that
     # at most, and as often up as down.
     assert abs(smoothed - expected) / expected < 12**0.5 * 2**-8
+
+
+def test_inside_torch_func_everything_is_plain(monkeypatch):
+    """Gradients written by hand cannot be transformed; the formulas can."""
+    monkeypatch.setattr(products, "WORTH", 0)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    attention = randomize(MultiHeadAttention(8, 2)).float()
+
+    def size(x):
+        return attention(x, x, x)[0].square().sum()
+
+    x = torch.randn(3, 2, 5, 8, requires_grad=True)
+    found = torch.func.vmap(torch.func.grad(size))(x)
+    assert_close(found, torch.autograd.grad(sum(map(size, x)), x)[0])
 
 
 def test_plain_form_ends_with_its_block():

@@ -43,8 +43,9 @@ def set_plain(plain: bool) -> None:
 
 
 def is_plain() -> bool:
-    """Whether the plain form is wanted."""
-    return _plain
+    """Whether the plain form is wanted; inside `torch.func` nothing else works."""
+    # What torch asks too, before it refuses to transform a gradient written by hand.
+    return _plain or torch._C._are_functorch_transforms_active()
 
 
 def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
