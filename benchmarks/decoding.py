@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aiayn.inference import load_translator
 from benchmarks import workload
-from benchmarks.driver import Benchmark, Job, arguments
+from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import PEERS, Peer
 from benchmarks.summary import decoding_lines
 
@@ -94,4 +94,4 @@ class CompareWithOurs:
 
 
 if __name__ == "__main__":
-    main()
+    report(main)

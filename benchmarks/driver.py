@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.checkpoint import read_json, write_json
+from aiayn.errors import InputError
 from aiayn.machine import describe_machine
 from benchmarks.environments import NotInstallableError, python_of, versions
 from benchmarks.peers import PEERS, Peer
@@ -176,6 +177,14 @@ def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return {"error": lines[-1]}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def report(main: Callable[[], None]) -> None:
+    """Run a command; what it cannot use is answered in a sentence."""
+    try:
+        main()
+    except InputError as error:
+        raise SystemExit(str(error)) from None
 
 
 def _command(kind: str, words: list[str]) -> str:

@@ -9,7 +9,7 @@ the implementation. BLEU is cased sacreBLEU on Multi30k's validation split.
 from dataclasses import asdict, replace
 
 from benchmarks import workload
-from benchmarks.driver import Benchmark, Job, arguments
+from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import Peer
 from benchmarks.summary import quality_lines
 
@@ -49,4 +49,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(main)

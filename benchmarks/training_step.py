@@ -6,7 +6,7 @@ Usage: python -m benchmarks.training_step
 from dataclasses import asdict
 
 from benchmarks import workload
-from benchmarks.driver import Benchmark, Job, arguments
+from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import PEERS, Peer
 from benchmarks.summary import training_lines
 
@@ -46,4 +46,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(main)

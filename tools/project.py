@@ -1,5 +1,6 @@
 """What the other tools need to know about the project: its places and addresses."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 BUILD = ROOT / "_build"
+RECORDS = ROOT / "src" / "aiayn" / "book" / "records"
 CACHE = BUILD / ".jupyter_cache"
 
 # Colab brings its own; replacing them there would break what it has loaded.
@@ -31,3 +33,14 @@ def light_dependencies(root: Path = ROOT) -> list[str]:
     requirements = tomllib.loads(text)["project"]["dependencies"]
     names = [requirement.split(">=")[0].strip() for requirement in requirements]
     return [name for name in names if name not in NEVER_INSTALLED_BY_A_NOTEBOOK]
+
+
+def commit(revision: str = "HEAD") -> str:
+    """The full name of a commit of this repository."""
+    return subprocess.run(
+        ["git", "rev-parse", revision],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()

@@ -7,9 +7,7 @@ already is made anew; the others stay.
 """
 
 import argparse
-import subprocess
 import time
-from pathlib import Path
 
 import torch
 
@@ -18,8 +16,9 @@ from aiayn.book.heads import KINDS, PAIRS, Words, configuration, train_words
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data.grammar import generate
 from aiayn.machine import describe_machine
+from project import RECORDS, commit
 
-RECORD = Path(__file__).parent.parent / "src/aiayn/book/records/heads.json"
+RECORD = RECORDS / "heads.json"
 
 
 def run(seed: int) -> dict:
@@ -51,9 +50,7 @@ def main() -> None:
     torch.set_num_threads(1)
     old = read_json(RECORD)["runs"] if RECORD.exists() else []
     runs = {record["seed"]: record for record in old}
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    head = commit()
     for seed in words.seeds:
         runs[seed] = run(seed)
         config = configuration(seed, runs[seed].pop("words")).as_dict()
@@ -62,7 +59,7 @@ def main() -> None:
             {
                 "command": "python tools/record_heads.py "
                 + " ".join(map(str, sorted(runs))),
-                "commit": commit,
+                "commit": head,
                 "config": {k: v for k, v in config.items() if k != "seed"},
                 "machine": describe_machine(torch.device("cpu")),
                 "runs": [runs[seed] for seed in sorted(runs)],

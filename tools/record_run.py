@@ -7,7 +7,6 @@ typed. The test set is scored once, with the paper's search: beam 4, α = 0.6.
 """
 
 import argparse
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from aiayn.data import load_corpus
 from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
+from project import RECORDS, commit
 
-RECORDS = Path(__file__).parent.parent / "src/aiayn/book/records"
 # Captions of our own: the corpus itself does not belong in a repository.
 CAPTIONS = (
     "A dog is running through the snow.",
@@ -30,7 +29,7 @@ CAPTIONS = (
 )
 
 
-def record(run: RunFolder, command: str, commit: str) -> dict:
+def record(run: RunFolder, command: str, revision: str) -> dict:
     """Everything about the run that is worth keeping."""
     config = TrainingConfig.from_dict(read_json(run.config))
     text = load_corpus(config.corpus, source=config.source, target=config.target).test
@@ -42,7 +41,7 @@ def record(run: RunFolder, command: str, commit: str) -> dict:
     lower = evaluate_bleu(hypotheses, text.target, lowercase=True)
     return {
         "command": command,
-        "commit": _git("rev-parse", commit),
+        "commit": commit(revision),
         "config": config.as_dict() | {"output": run.path.name},
         "log": run.read_log(),
         "test": {
@@ -55,12 +54,6 @@ def record(run: RunFolder, command: str, commit: str) -> dict:
             zip(CAPTIONS, translate(CAPTIONS, model, tokenizer), strict=True)
         ),
     }
-
-
-def _git(*words: str) -> str:
-    return subprocess.run(
-        ["git", *words], capture_output=True, text=True, check=True
-    ).stdout.strip()
 
 
 def main() -> None:

@@ -6,9 +6,7 @@ Some six minutes on one core. Each training is written down as soon as it is don
 and one that is written down is not repeated: stop it, and start it again, as you like.
 """
 
-import subprocess
 import time
-from pathlib import Path
 
 import torch
 
@@ -23,22 +21,17 @@ from aiayn.book.scaling import (
 )
 from aiayn.checkpoint import read_json, write_json
 from aiayn.machine import describe_machine
+from project import RECORDS, commit
 
-RECORD = Path(__file__).parent.parent / "src/aiayn/book/records/scaling.json"
+RECORD = RECORDS / "scaling.json"
 CURVE = [(width, seed, STEPS, RATE) for seed in SEEDS for width in WIDTHS]
-
-
-def _git(*words: str) -> str:
-    return subprocess.run(
-        ["git", *words], capture_output=True, text=True, check=True
-    ).stdout.strip()
 
 
 def begin() -> dict:
     """A record without any training."""
     return {
         "command": "python tools/record_scaling.py",
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": commit(),
         "machine": describe_machine(),
         "seeds": list(SEEDS),
         "runs": [],

@@ -10,7 +10,6 @@ with ``--keep 10`` in training, the mean of 10 checkpoints is tried too.
 """
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -37,8 +36,8 @@ from aiayn.model.description import load_weights
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
 from aiayn.training.averaging import average_checkpoints
+from project import RECORDS, commit
 
-RECORDS = Path(__file__).parent.parent / "src/aiayn/book/records"
 BATCH = 2048  # source pieces
 
 
@@ -368,11 +367,10 @@ def main() -> None:
     words = parser.parse_args()
     torch.set_num_threads(1)
     began = time.process_time()
-    commit = ["git", "rev-parse", "HEAD"]
     content = {
         "command": " ".join(["python tools/record_search.py", *_typed(words)]),
         "trained_by": words.trained_by,
-        "commit": subprocess.check_output(commit, text=True).strip(),
+        "commit": commit(),
         "machine": describe_machine(),
         "runs": [
             Run(path, words.sentences, words.part).record() for path in words.runs

@@ -13,8 +13,9 @@ from typing import Any
 
 from aiayn.checkpoint import read_json, write_json
 from aiayn.model import TABLE_3_ROWS
+from project import RECORDS
 
-RECORD = Path(__file__).parent.parent / "src/aiayn/book/records/table3.json"
+RECORD = RECORDS / "table3.json"
 
 
 def collect(runs: list[dict[str, Any]], command: str) -> dict[str, Any]:

@@ -251,9 +251,10 @@ def table3(
         steps: Optimizer steps of every run, if not the recorded table's.
         corpus: Another corpus than Multi30k, English to German.
     """
-    changes = {"corpus": corpus} | ({"steps": steps} if steps else {})
+    changes = {"corpus": corpus} | ({} if steps is None else {"steps": steps})
+    chosen = choose_rows(rows)
     print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
-    for run in run_table3(output, choose_rows(rows), seeds, **changes):
+    for run in run_table3(output, chosen, seeds, **changes):
         print(
             f"{run['row']:<24}{run['seed']:>4}{run['perplexity']:>12.2f}"
             f"{run['bleu']:>7.1f}{run['cpu_seconds']:>13.0f}",

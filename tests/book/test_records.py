@@ -7,8 +7,8 @@ from importlib.resources import files
 import pytest
 
 from aiayn.book import heads, scaling
+from aiayn.book.parsing import SEEDS, SIZES, small_parser
 from aiayn.book.records import load_record
-from aiayn.book.records.parsing import SEEDS, SIZES, small_parser
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS
 from aiayn.training import TrainingConfig, miniature

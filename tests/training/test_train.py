@@ -295,3 +295,9 @@ def test_plain_and_fast_training_are_one(config, tmp_path):
     )
     assert len(fast) > 2
     assert fast == pytest.approx(plain, rel=1e-4)
+
+
+@pytest.mark.parametrize("cooldown", [-1, 11])
+def test_a_cool_down_must_fit_into_the_training(config, cooldown):
+    with pytest.raises(InputError, match=r"between 0 \(none\) and steps, 10"):
+        replace(config, steps=10, cooldown_steps=cooldown)

@@ -1,10 +1,14 @@
 """Two forms of the same computation: the plain one, and the fast one that is used.
 
 Every trick that makes training fast stands in a small module of its own: attention over
-short sentences (`short_attention`), dropout by integers (`dropout`), the loss in chunks
-(`aiayn.training.chunked_loss`). Each has a plain form, the one that the paper's formula
-shows, and asks here which is wanted. Tests hold the two equal, and `benchmarks/`
-measures what each trick brings.
+short sentences (`short_attention`), 32-bit products by another library (`products`),
+dropout by integers (`dropout`), the loss in chunks (`aiayn.training.chunked_loss`), and
+`narrow` below. Each has a plain form, the one that the paper's formula shows, and asks
+here which is wanted. Tests hold the two equal, and `benchmarks/` measures what all of
+them bring together.
+
+The fast form has no second derivatives, since its gradients are written out by hand:
+whoever wants them computes in the plain form.
 """
 
 from collections.abc import Iterator
@@ -52,8 +56,8 @@ def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """What the layers read: on a CPU in autocast's narrow type, if autocast is on.
 
     Autocast narrows the factors of each product and nothing else. Every sub-layer then
-    reads and writes 32-bit sums, and converts them for each of its products: a tenth of
-    a step. Starting narrow keeps a layer narrow, but for the statistics of LayerNorm.
+    reads and writes 32-bit sums, and converts them for each of its products.
+    Starting narrow keeps a layer narrow, but for the statistics of LayerNorm.
     """
     kind = x.device.type
     if kind != "cpu" or is_plain() or not torch.is_autocast_enabled(kind):

@@ -22,6 +22,7 @@ from aiayn.model.attention import additive_attention
 from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
+from aiayn.model.products import Linear
 from aiayn.model.validation import (
     check_batch,
     check_pad_id,
@@ -112,12 +113,12 @@ class RecurrentTranslator(nn.Module):
         self.embedding = TokenEmbedding(config.vocab_size, width)
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.GRU(width, width, batch_first=True, bidirectional=True)
-        self.initial = nn.Linear(2 * width, width)
+        self.initial = Linear(2 * width, width)
         self.cell = nn.GRUCell(width + context, width)
-        self.readout = nn.Linear(2 * width + context, width)
+        self.readout = Linear(2 * width + context, width)
         if config.attention:
-            self.query_projection = nn.Linear(width, width, bias=False)
-            self.key_projection = nn.Linear(2 * width, width, bias=False)
+            self.query_projection = Linear(width, width, bias=False)
+            self.key_projection = Linear(2 * width, width, bias=False)
             self.score = nn.Parameter(torch.empty(width).normal_(std=width**-0.5))
 
     def forward(

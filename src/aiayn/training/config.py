@@ -90,6 +90,11 @@ class TrainingConfig:
             value = getattr(self, name)
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}.")
+        if not 0 <= self.cooldown_steps <= self.steps:
+            raise InputError(
+                f"cooldown_steps must lie between 0 (none) and steps, {self.steps}, "
+                f"not {self.cooldown_steps}."
+            )
         if not 0.0 <= self.label_smoothing < 1.0:
             raise InputError(
                 "label_smoothing is a probability in [0, 1), not "

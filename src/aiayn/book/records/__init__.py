@@ -1,8 +1,8 @@
 """Runs that are too long for the build: what was typed, where, and what came of it.
 
-``tools/record_run.py`` makes a record from a run's folder, ``tools/record_search.py``
-and ``tools/record_scaling.py`` make those of chapters 17 and 23. They stay in the
-repository, so a chapter can draw them, and anyone can repeat each with its one command.
+``tools/record_run.py`` makes a record from a run's folder, and the other
+``tools/record_….py`` those of chapters 17 to 20 and 23. They stay in the repository, so
+a chapter can draw them, and anyone can repeat each with its one command.
 """
 
 import json
@@ -22,8 +22,8 @@ def load_record(name: str) -> dict[str, Any]:
         command and commit. Of a translator also config, log (one dictionary a line of
         the run's log; the first names the machine), test (the score) and samples
         (sentence and translation). Of the searches machine, trained_by (a command) and
-        runs (one dictionary a folder of checkpoints). Of the scaling curve machine,
-        seeds and runs (one dictionary a training).
+        runs (one dictionary a folder of checkpoints). Of the others what they ran on
+        and runs (one dictionary a training).
 
     Raises:
         InputError: There is no such record; the message lists those that there are.
