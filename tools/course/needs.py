@@ -19,7 +19,7 @@ from course.exercises import Exercise
 from course.names import Names, names_of
 
 TAG = "needed"
-IN_BACKTICKS = re.compile(r"`([A-Za-z_]\w*)[`(\[.]")
+IN_BACKTICKS = re.compile(r"`([A-Za-z_]\w*)[`\[.]")
 
 
 def cells_needed(
