@@ -7,6 +7,7 @@ ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
 RUN ?= runs/multi30k
+COURSE_VENV := .venv-course
 BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
 # As narrow as the book's page shows without scrolling.
@@ -16,11 +17,11 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format bench site clean
+.PHONY: help environment book test serve lint types times format bench site clean course slides rebrand test-course
 
 help: ## list the commands
 	@echo "make …"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 book: environment ## execute what has changed and build the site into _build/html
 	@echo "==> Notebooks: those that are not in the cache"
@@ -33,7 +34,7 @@ book: environment ## execute what has changed and build the site into _build/htm
 test: environment ## check style, the package, every notebook, the built site
 	@$(MAKE) --no-print-directory lint
 	@echo "==> Tests: the package, the tools, the text"
-	@$(BIN)/python -m pytest tests --ignore=tests/site -q -n 2
+	@$(BIN)/python -m pytest tests --ignore=tests/site --ignore=tests/slides -q -n 2
 	@echo "==> Notebooks: every cell of every one; the outputs become the book's"
 	@$(BIN)/python tools/execute.py --all
 	@$(MAKE) --no-print-directory site
@@ -73,6 +74,24 @@ format: environment ## bring code and notebooks into their normal form
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
+
+course: environment ## chapters and assignments for teaching, in _build/course
+	@$(BIN)/python tools/make_course.py
+
+slides: environment ## one deck a chapter, in _build/slides; looked over in a browser
+	@$(BIN)/python tools/execute.py --stale
+	@$(BIN)/python tools/make_slides.py
+	@$(BIN)/python -m pytest tests/slides -q
+
+test-course: environment ## mark assignments with nbgrader and Otter (an environment of its own)
+	@test -x $(COURSE_VENV)/bin/python || $(BIN)/python -m venv $(COURSE_VENV)
+	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
+		"$$($(COURSE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/book.pth"
+	@$(COURSE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/course/requirements.txt
+	@$(COURSE_VENV)/bin/python -m pytest tests/course/test_tools.py -q
+
+rebrand: environment ## after a fork: make rebrand REPO=https://github.com/me/my-book
+	@$(BIN)/python tools/rebrand.py "$(REPO)"
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build
