@@ -1,4 +1,4 @@
-"""The guard of the exercises: stubs, solutions and checks fit together, in all chapters.
+"""The guard of the exercises: stubs, solutions and checks fit together everywhere.
 
 The solved notebooks run as a whole in ``make test``, so what runs here is what the
 course is made of: the answers to functions, with the cells that they need.
@@ -144,7 +144,9 @@ def by_heart(check: FunctionCheck):
 
     def answer(*arguments):
         for case, result in known:
-            if all(str(one) == str(two) for one, two in zip(case, arguments, strict=True)):
+            if all(
+                str(one) == str(two) for one, two in zip(case, arguments, strict=True)
+            ):
                 return result
         return known[0][1]
 
@@ -160,7 +162,10 @@ def test_who_knows_the_inputs_by_heart_fails_the_hidden_check(name, chapter):
         module, _, key = exercise.solution.checked.partition(".")
         check = getattr(importlib.import_module(f"aiayn.book.checks.{module}"), key)
         source = importlib.import_module(check.cases.__module__)
-        if not hasattr(source, "seeded") or "seeded" not in check.cases.__code__.co_names:
+        if (
+            not hasattr(source, "seeded")
+            or "seeded" not in check.cases.__code__.co_names
+        ):
             continue
         answer = by_heart(check)
         run_quietly = contextlib.redirect_stdout(io.StringIO())

@@ -1,7 +1,7 @@
 """nbgrader and Otter themselves, on assignments as a teacher gets them.
 
-Both are heavy and mark by starting kernels, so they live in an environment of their own:
-``make test-course`` makes it and runs these tests; elsewhere they are skipped.
+Both are heavy and mark by starting kernels, so they live in an environment of their
+own: ``make test-course`` makes it and runs these tests; elsewhere they are skipped.
 """
 
 import csv
@@ -24,7 +24,8 @@ from course.solutions import stub
 CHAPTERS = ("03-attention", "16-train-a-translator")
 # Right on the inputs that the visible check shows, and wrong on all others.
 BY_HEART = """\
-SEEN = [(c, chapter_03.soft_lookup.reference(*c)) for c in chapter_03.soft_lookup.cases()]
+CHECK = chapter_03.soft_lookup
+SEEN = [(case, CHECK.reference(*case)) for case in CHECK.cases()]
 
 
 def my_soft_lookup(query, keys, values):
@@ -135,13 +136,17 @@ def test_otter(assignments, tmp_path):
     for who, notebook in handed_in.items():
         place = tmp_path / who
         place.mkdir()
-        options = ["--autograder", str(archive), "--output-dir", str(place), "--no-logo"]
+        options = [
+            "--autograder",
+            str(archive),
+            "--output-dir",
+            str(place),
+            "--no-logo",
+        ]
         call("otter", "run", *options, str(notebook), folder=tmp_path)
         results = json.loads((place / "results.json").read_text(encoding="utf-8"))
         scores[who] = {t["name"]: t.get("score") for t in results["tests"]}
-    expected = {
-        f"exercise_{e.slug}": e.points[0] for e in made.exercises if e.checked
-    }
+    expected = {f"exercise_{e.slug}": e.points[0] for e in made.exercises if e.checked}
     for name, points in expected.items():
         assert scores["solved"][name] == points
         assert scores["unsolved"][name] == 0

@@ -52,7 +52,7 @@ def test_every_place_gets_the_new_address(fork):
 def test_an_address_that_colab_cannot_open_is_refused(fork, address):
     """In a sentence, and nothing is changed."""
     before = (fork / "_config.yml").read_bytes()
-    with pytest.raises(ValueError, match="https://github.com/me/my-book was expected"):
+    with pytest.raises(ValueError, match="my-book was expected"):
         rebrand.rebrand(address, fork)
     assert (fork / "_config.yml").read_bytes() == before
 
