@@ -6,6 +6,7 @@ own: ``make test-course`` makes it and runs these tests; elsewhere they are skip
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -44,10 +45,11 @@ def needs(tool: str) -> None:
 
 def call(tool: str, *arguments: str, folder: Path) -> None:
     """Run a tool's command, and show what it said if it failed."""
-    program = Path(sys.executable).with_name(tool)
-    done = subprocess.run(
-        [str(program), *arguments], cwd=folder, capture_output=True, text=True
-    )
+    programs = Path(sys.executable).parent
+    command = [str(programs / tool), *arguments]
+    # nbgrader calls programs of its own, as it may in an activated environment.
+    env = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

@@ -16,7 +16,8 @@ INTRODUCTION = """\
 # {title}: exercises
 
 These are the exercises of
-[chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb). Work through the chapter first, and keep it open: it has the text and the figures.
+[chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb).
+Work through the chapter first, and keep it open: it has the text and the figures.
 
 Run the cells from top to bottom. Where a line raises `NotImplementedError`, put your
 answer in its place. The cell after it checks your answer and says what is wrong, if
