@@ -74,7 +74,7 @@ def table(sentence: dict[str, Any], weights: Map) -> str:
 
 
 def _cell(share: float) -> str:
-    empty = ' class="nothing"' if share < 0.5 else ""
+    empty = ' class="nothing"' if share < 1 else ""
     return f'<td{empty} style="--w: {share / 100:.2f}"><span>{share:.0f}</span></td>'
 
 

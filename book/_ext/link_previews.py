@@ -7,6 +7,7 @@ for a project's site on the same host.
 """
 
 import hashlib
+import io
 import json
 import textwrap
 from functools import cache
@@ -19,6 +20,7 @@ from attention_figure import RECORD, read, views
 from chapters import number, parts
 from docutils import nodes
 from page_description import description_of
+from PIL import Image
 from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
@@ -125,7 +127,9 @@ def place_picture(app: Sphinx, page: str, title: str) -> str:
     target = Path(app.outdir) / file
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(vl_convert.svg_to_png(svg))
+        image = Image.open(io.BytesIO(vl_convert.svg_to_png(svg))).convert("RGB")
+        # A palette is enough for so few colours, and a seventh of the size.
+        image.quantize(colors=64).save(target, optimize=True)
     return file
 
 

@@ -58,4 +58,9 @@ def setup(app: Sphinx) -> dict:
     """Connect to the build."""
     app.connect("doctree-read", note_description)
     app.connect("html-page-context", add_description)
-    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,  # pages are read anew when this changes
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -111,4 +111,9 @@ def setup(app: Sphinx) -> dict:
     """Connect to the build."""
     app.connect("doctree-read", note_minutes)
     app.connect("html-page-context", frame)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,  # pages are read anew when this changes
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -61,7 +61,7 @@
       const cells = shares.map(share => {
         const cell = made("td", made("span", String(Math.round(share))));
         cell.style.setProperty("--w", (share / 100).toFixed(2));
-        cell.classList.toggle("nothing", share < 0.5);
+        cell.classList.toggle("nothing", share < 1);
         return cell;
       });
       return made("tr", head, ...cells);

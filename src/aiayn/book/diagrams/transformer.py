@@ -59,9 +59,9 @@ def _decoder(drawing: Diagram) -> None:
             height=_TALL,
             role="weight",
         )
-    drawing.arrow((_DECODER, 357), (_DECODER, _CROSS + 20), role="query")
+    drawing.arrow((_DECODER, 361), (_DECODER, _CROSS + 20), role="query")
     _feed_forward(drawing, _DECODER, _FEED_FORWARD, side=1)
-    drawing.arrow((_DECODER, 145), (_DECODER, _LINEAR + 15))
+    drawing.arrow((_DECODER, 152), (_DECODER, _LINEAR + 15))
     with drawing.block("linear"):
         drawing.box(_DECODER, _LINEAR, "Linear", width=_WIDTH)
     drawing.arrow((_DECODER, _LINEAR - 15), (_DECODER, _SOFTMAX + 15))
@@ -83,7 +83,7 @@ def _repeated(drawing: Diagram, x: int, y: int, name: str) -> None:
 
 def _memory(drawing: Diagram) -> None:
     """The encoder's output, on its way into every decoder layer."""
-    drawing.arrow((_ENCODER, 247), (_ENCODER, 214), (180, 214), head=False)
+    drawing.arrow((_ENCODER, 256), (_ENCODER, 214), (180, 214), head=False)
     with drawing.block("memory"):
         drawing.target(_ENCODER, 194, 100, 36)
         drawing.text(_ENCODER, 202, "memory")
@@ -129,7 +129,7 @@ def _self_attention(drawing: Diagram, x: int, label: str, side: int) -> None:
 def _feed_forward(drawing: Diagram, x: int, y: int, side: int) -> None:
     with drawing.block("feed-forward"):
         drawing.box(x, y, "Feed-forward", width=_WIDTH)
-    norm = y + 58 if y == _FEED_FORWARD else y + 68
+    norm = y + 62 if y == _FEED_FORWARD else y + 68
     drawing.arrow((x, norm - 11), (x, y + 15))
     _add_and_norm(drawing, x, y, side, height=15)
 
