@@ -19,8 +19,8 @@ AXE_WHEEL = "axe-playwright-python"
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]  # levels A and AA
 RUN_AXE = """
 const done = arguments[1];
-const rules = {runOnly: {type: "tag", values: arguments[0]}, resultTypes: ["violations"]};
-axe.run(document, rules).then(
+const rules = {type: "tag", values: arguments[0]};
+axe.run(document, {runOnly: rules, resultTypes: ["violations"]}).then(
   found => done(found.violations.map(violation => ({
     rule: violation.id,
     help: violation.help,
