@@ -87,7 +87,7 @@ def answers(questions: list[dict[str, Any]], seed: int) -> str:
     parts = [f"# Answers to paper {seed}"]
     for order, question in enumerate(questions, start=1):
         earned = "; ".join(
-            f"{many} for {what}" for what, many in question["earns"].items()
+            f"{what} ({many})" for what, many in question["earns"].items()
         )
         parts.append(f"**{order}.** {question['answer'].strip()}")
         parts.append(f"*Marks, {question['marks']}:* {earned}.")

@@ -6,7 +6,7 @@ An exercise is a quote in a Markdown cell that any reader of notebooks can show:
     > 10 minutes · needs [Many queries at once](#many-queries-at-once).* Write …
 
 Folded hints follow it, and, where words are asked for, a folded solution that ends in
-``**Marks, 3:** 1 for …; 2 for ….`` Code has its solution in the cell below.
+``**Marks, 3:** the one (1); the other (2).`` Code has its solution in the cell below.
 """
 
 import json
@@ -37,9 +37,9 @@ FORM = (
 HINT = re.compile(
     r"<details><summary>Hint(?: \d)?</summary>\n\n(.+?)\n\n</details>", re.S
 )
-SOLUTION = "<details><summary>Solution {}</summary>\n\n(.+?)\n\n</details>"
+SOLUTION = "<details><summary>Solution {} in words</summary>\n\n(.+?)\n\n</details>"
 MARKS = re.compile(r"^\*\*Marks, (\d+):\*\* (.+?)\.$", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"(?:^|; )(\d+) for ")
+MARK = re.compile(r" \((\d+)\)(?:;|$)")
 LOCAL_LINK = re.compile(r"\]\(#")
 
 

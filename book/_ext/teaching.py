@@ -121,7 +121,7 @@ def question(chapter: str, order: int, asked: dict) -> Iterator[str]:
     yield f"**{name}.** *{kind} · {marks} marks.* {asked['ask'].strip()}"
     yield "<details><summary>Answer</summary>"
     yield asked["answer"].strip()
-    earned = "; ".join(f"{many} for {what}" for what, many in asked["earns"].items())
+    earned = "; ".join(f"{what} ({many})" for what, many in asked["earns"].items())
     yield f"**Marks, {marks}:** {earned}."
     yield "</details>"
 

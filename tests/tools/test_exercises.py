@@ -34,8 +34,8 @@ def test_an_exercise_is_read_whole(tmp_path):
         f"Before it.\n\n{GOOD}\n"
         "<details><summary>Hint 1</summary>\n\nFirst.\n\n</details>\n\n"
         "<details><summary>Hint 2</summary>\n\nThen.\n\n</details>\n\n"
-        "<details><summary>Solution 3.1</summary>\n\nSo.\n\n"
-        "**Marks, 3:** 2 for the one; 1\nfor 4 things.\n\n</details>"
+        "<details><summary>Solution 3.1 in words</summary>\n\nSo.\n\n"
+        "**Marks, 3:** the one (2); 4\nthings $f(3)$ (1).\n\n</details>"
     )
     path = notebook(
         tmp_path / "03-x.ipynb",

@@ -113,6 +113,7 @@ def test_a_question_says_what_earns_its_marks(asked):
     assert fields <= set(asked) <= fields | {"by"}
     assert sum(asked["earns"].values()) == asked["marks"]
     assert len(asked["earns"]) >= 2
+    assert all(isinstance(what, str) for what in asked["earns"])
     assert asked["kind"] != "calculate" or "by" in asked
     if "by" in asked:
         assert eval(asked["by"], {"math": math}) is True
