@@ -25,33 +25,34 @@ def choose(browser, label: str, value: str) -> None:
 
 
 @pytest.fixture
-def page(browser):
+def listed(browser):
     """The page, with all of its rows shown."""
     browser.look(1280, "light")
     browser.open(PAGE)
     return browser
 
 
-def test_menus_choose_rows(page):
+def test_menus_choose_rows(listed):
     """Alone and together; what is counted is what is seen."""
-    every = shown(page)
+    every = shown(listed)
     assert len(every) >= 100
-    choose(page, "Kind", "derive")
-    derive = shown(page)
+    choose(listed, "Kind", "derive")
+    derive = shown(listed)
     assert derive == [row for row in every if row[1] == "derive"]
-    choose(page, "Chapter", "9")
-    assert shown(page) == [row for row in derive if row[0].startswith("9.")]
-    counted = page.run("return document.querySelector('.exercise-filter output').value")
-    minutes = sum(int(row[4]) for row in shown(page))
-    assert counted == f"{len(shown(page))} shown, {minutes} minutes"
-    choose(page, "Kind", "")
-    choose(page, "Chapter", "")
-    assert shown(page) == every
+    choose(listed, "Chapter", "9")
+    assert shown(listed) == [row for row in derive if row[0].startswith("9.")]
+    words = "return document.querySelector('.exercise-filter output').value"
+    counted = listed.run(words)
+    minutes = sum(int(row[4]) for row in shown(listed))
+    assert counted == f"{len(shown(listed))} shown, {minutes} minutes"
+    choose(listed, "Kind", "")
+    choose(listed, "Chapter", "")
+    assert shown(listed) == every
 
 
-def test_every_menu_has_a_name(page):
+def test_every_menu_has_a_name(listed):
     """For whoever hears the page instead of seeing it."""
-    menus = page.run(
+    menus = listed.run(
         "return [...document.querySelectorAll('.exercise-filter select')]"
         ".map(menu => menu.labels.length)"
     )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -16,11 +17,27 @@ CHAPTERS = [chapter["name"] for part in parts() for chapter in part["chapters"]]
 EXERCISES = {one.number: one for one in all_exercises()}
 
 
-def code_of(name):
-    """The text of a notebook, strings that are only broken between lines joined."""
+def bare(line):
+    """A heading without its emphasis, as `teaching.headings` gives it."""
+    return line.replace("*", "").rstrip()
+
+
+def section(name, slug):
+    """The cells under a heading; strings that are only broken between lines joined."""
     cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text("utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells)
-    return " ".join(text.replace('"\n', "").replace('"', "").split())
+    lines = [
+        line if cell["cell_type"] == "markdown" else f" {line}"  # no heading: "# …"
+        for cell in cells
+        for line in "".join(cell["source"]).split("\n")
+    ]
+    title = teaching.headings(name)[slug]
+    heading = re.compile(rf"#+ {re.escape(title)}")
+    begin = next(n for n, line in enumerate(lines) if heading.fullmatch(bare(line)))
+    level = lines[begin].index(" ")
+    rest = enumerate(lines[begin + 1 :], start=begin + 1)
+    end = next((n for n, line in rest if re.match(rf"#{{1,{level}}} ", line)), None)
+    text = "\n".join(lines[begin:end])
+    return " ".join(re.sub(r'"\s*\n\s*"', "", text).split())
 
 
 def steps_with(name, field):
@@ -64,7 +81,7 @@ def test_a_plan_leads_to_places_that_exist(name):
     slugs = [step["at"] for step in steps_with(name, "at")]
     slugs += [one["at"] for one in plan["expect"]] + [plan["show"]["at"]]
     assert set(slugs) <= set(teaching.headings(name))
-    assert plan["show"]["chart"] in code_of(name)
+    assert plan["show"]["chart"] in section(name, plan["show"]["at"])
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -117,6 +134,25 @@ def test_a_question_says_what_earns_its_marks(asked):
     assert asked["kind"] != "calculate" or "by" in asked
     if "by" in asked:
         assert eval(asked["by"], {"math": math}) is True
+
+
+SYLLABUSES = (teaching.TEACH / "syllabuses.md").read_text(encoding="utf-8")
+
+
+def test_syllabuses_name_exercises_that_exist():
+    """Whatever looks like the number of an exercise is one."""
+    named = set(re.findall(r"\b(?:\d+|B)\.\d\b", SYLLABUSES))
+    assert len(named) > 30
+    assert named <= set(EXERCISES)
+
+
+def test_the_term_has_a_lesson_for_each_chapter():
+    """Two a week, in twelve weeks."""
+    term = SYLLABUSES[SYLLABUSES.index("## A term") :]
+    rows = [line for line in term.splitlines() if re.match(r"\| \d+ \|", line)]
+    taught = re.findall(r"notebooks/([\w-]+)\.ipynb\)", "".join(rows))
+    assert len(rows) == 12
+    assert sorted(taught) == sorted(CHAPTERS)
 
 
 def test_a_lesson_in_markdown():
