@@ -94,20 +94,23 @@ def as_table(name: str, values: Any, shape: Sequence[int | None]) -> np.ndarray:
     return table
 
 
-def rounded(table: np.ndarray, digits: int = 6) -> list[Any]:
-    """An array as nested lists for a script, with as many digits as anyone sees."""
+def rounded(table: np.ndarray, digits: int = 9) -> list[Any]:
+    """An array as nested lists for a script.
+
+    Far more digits than are shown: rounding twice may end elsewhere than once.
+    """
     return np.round(table, digits).tolist()
 
 
 def slider(
     name: str,
     label: str,
-    at: float,
+    at: int | float,
     shown: str,
     *,
-    low: float = 0,
-    high: float,
-    step: float = 1,
+    low: int | float = 0,
+    high: int | float,
+    step: int | float = 1,
 ) -> str:
     """A slider with its label before and its value, in words, behind it."""
     return (

@@ -72,7 +72,7 @@ def mask_rules(
 {_grid(weights, permitted, names, start)}
 {status(_sentence(table, active, permitted, names, start))}"""
     numbers = {
-        "scores": rounded(table, 12),
+        "scores": rounded(table),
         "rules": {name: mask.astype(int).tolist() for name, mask in masks.items()},
         "queries": names[0],
         "keys": names[1],

@@ -59,13 +59,12 @@ def positions_explorer(
             f"position is {position} and ahead is {ahead}, but the sliders end at "
             f"{last} and {farthest}: choose smaller ones, or make the table longer."
         )
-    numbers = np.array(rounded(places))
     body = f"""<div class="aiayn-controls">
 {slider("position", "Position", position, f"{position}", high=last)}
 {slider("ahead", "Ahead by k", ahead, f"{ahead}", high=farthest)}
 </div>
 <div class="clocks">
-{_clocks(numbers, position, ahead)}
+{_clocks(places, position, ahead)}
 </div>
 <div class="stripes"><img alt="{_STRIPES}" src="{_picture(places)}">\
 {_marker("now", position, len(places))}{_marker("then", position + ahead, len(places))}\
@@ -73,10 +72,8 @@ def positions_explorer(
 <p class="scale"><span>position 0</span>\
 <span>a row for each dimension: pink above 0, grey below</span>\
 <span>{len(places) - 1}</span></p>
-{status(_sentence(numbers, position, ahead))}"""
-    return Explorable(
-        "positions", title, description, body, {"table": numbers.tolist()}
-    )
+{status(_sentence(places, position, ahead))}"""
+    return Explorable("positions", title, description, body, {"table": rounded(places)})
 
 
 _STRIPES = (

@@ -26,7 +26,7 @@ def softmax_scale(
     title: str,
     description: str,
     power: int = 6,
-    exponent: float = 0.0,
+    exponent: int | float = 0.0,
 ) -> Explorable:
     """One query's scores and weights, with the width and the divisor to choose.
 
@@ -67,7 +67,7 @@ def _jacobian_norm(weights: np.ndarray) -> float:
     return float(np.linalg.norm(jacobian))
 
 
-def _rows(normal: np.ndarray, power: int, exponent: float) -> str:
+def _rows(normal: np.ndarray, power: int, exponent: int | float) -> str:
     """One row a key: its score, the score divided, its weight as number and bar."""
     raw = normal * 2 ** (power / 2)
     divided = normal * 2 ** (power * (0.5 - exponent))
@@ -83,7 +83,7 @@ def _rows(normal: np.ndarray, power: int, exponent: float) -> str:
     )
 
 
-def _sentence(normal: np.ndarray, power: int, exponent: float) -> str:
+def _sentence(normal: np.ndarray, power: int, exponent: int | float) -> str:
     """What the setting means, in words; the script writes the same ones."""
     yours = _softmax(normal * 2 ** (power * (0.5 - exponent)))
     paper = _softmax(normal)

@@ -60,7 +60,7 @@ def decoder_stepper(
     chances = as_table("probabilities", probabilities, (steps, len(vocabulary)))
     best = np.argsort(-chances, axis=1, kind="stable")[:, :_CANDIDATES]
     candidates = [
-        [[vocabulary[token], round(float(row[token]), 4)] for token in tokens]
+        [[vocabulary[token], round(float(row[token]), 6)] for token in tokens]
         for row, tokens in zip(chances, best, strict=True)
     ]
     read, written, source = map(list, (read_tokens, written_tokens, source_tokens))
@@ -78,7 +78,7 @@ def decoder_stepper(
         "read": read,
         "written": written,
         "candidates": candidates,
-        "maps": [rounded(cross, 4), rounded(own, 4)],
+        "maps": [rounded(cross, 6), rounded(own, 6)],
     }
     return Explorable("stepper", title, description, body, numbers)
 
