@@ -110,7 +110,8 @@ def _grid(
         for i, name in enumerate(queries)
     )
     head = f"<thead><tr><td></td>{heads}</tr></thead>"
-    return f"<table>{head}\n<tbody>{rows}</tbody></table>"
+    table = f"<table>{head}\n<tbody>{rows}</tbody></table>"
+    return f'<div class="aiayn-scrolls">{table}</div>'
 
 
 def _sentence(

@@ -160,6 +160,7 @@ def _map(
         for i, (word, row) in enumerate(zip(written, weights, strict=True))
     )
     return (
+        '<div class="aiayn-scrolls">'
         f'<table class="map" data-own="{int(own)}"><caption>{caption}</caption>'
-        f"<thead><tr><td></td>{names}</tr></thead>\n<tbody>{rows}</tbody></table>"
+        f"<thead><tr><td></td>{names}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
     )

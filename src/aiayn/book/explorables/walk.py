@@ -169,9 +169,10 @@ def _product(
         for i, name in enumerate(result.rows)
     )
     return (
-        f'<div class="aiayn-product"><table><caption>{caption}</caption>\n'
+        '<div class="aiayn-product"><div class="aiayn-scrolls">'
+        f"<table><caption>{caption}</caption>\n"
         f'<thead><tr><td colspan="{across}"></td>{heads}</tr></thead>\n'
-        f"<tbody>{above}</tbody>\n<tbody>{below}</tbody></table>\n"
+        f"<tbody>{above}</tbody>\n<tbody>{below}</tbody></table></div>\n"
         f"{status(says)}</div>"
     )
 
