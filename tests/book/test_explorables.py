@@ -281,6 +281,7 @@ def test_stepper_names_what_is_read_and_written():
             lambda: walk(query=torch.ones(2, 9), key=torch.ones(3, 9)),
             "cannot be read in a page",
         ),
+        (lambda: walk(features=["one"]), "features holds 1 names for 4 numbers"),
         (lambda: softmax([[1.0]]), r"scores has the shape \(1, 1\)"),
         (lambda: positions(torch.ones(40, 3)), "table has 3 columns"),
         (lambda: positions(position=50), "the sliders end at 39 and 20"),

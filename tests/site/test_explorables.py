@@ -281,6 +281,17 @@ def test_a_tap_chooses_in_its_own_figure_only(show):
     window.command("Emulation.setTouchEmulationEnabled", enabled=False)
 
 
+def test_the_last_step_keeps_the_focus(show):
+    """Who steps on by keyboard is not thrown out at the end, and not beyond it."""
+    window = show(stepper(step=3))
+    window.run("document.querySelector('[name=next]').focus()")
+    for _ in range(3):
+        window.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert window.run("return document.activeElement.name") == "next"
+    assert window.run("return document.activeElement.ariaDisabled") == "true"
+    assert seen(window, ".aiayn-explorable")[0][0] == "OUTPUT  4 "
+
+
 def test_without_its_script_a_figure_promises_nothing(show):
     """Controls are hidden, numbers and words are there."""
     still = stepper(step=2)
@@ -322,7 +333,7 @@ const found = [];
 for (const e of document.querySelectorAll(".aiayn-explorable *")) {
   const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
   const {color, visibility} = getComputedStyle(e);
-  const apart = e.matches(".aiayn-unseen, option, :disabled") || !e.offsetParent;
+  const apart = e.matches(".aiayn-unseen, option, [aria-disabled=true]") || !e.offsetParent;
   if (!own || apart || visibility === "hidden") continue;
   const under = [];
   for (let a = e; a; a = a.parentElement) {

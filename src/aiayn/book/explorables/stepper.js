@@ -39,8 +39,9 @@ enliven("stepper", (root, { read, written, candidates, maps }) => {
     const step = Number(slider.value);
     slider.nextElementSibling.value = step;
     slider.setAttribute("aria-valuetext", `${step}: writes ${written[step - 1]}`);
-    back.disabled = step === 1;
-    next.disabled = step === written.length;
+    // Not disabled: that would take the focus away from who has just pressed it.
+    back.setAttribute("aria-disabled", step === 1);
+    next.setAttribute("aria-disabled", step === written.length);
     say(step);
     weigh(step);
     all(root, ".map").forEach((map, n) => look(map, step, maps[n]));

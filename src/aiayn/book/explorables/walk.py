@@ -5,7 +5,7 @@ factor above the result: the scores QKᵀ / √d_k, and the context, weights tim
 """
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,9 @@ class _Matrix:
         )
 
 
+Product = tuple[_Matrix, _Matrix, _Matrix]
+
+
 def matrix_walk(
     query: Any,
     key: Any,
@@ -74,7 +77,8 @@ def matrix_walk(
             number of the same query.
 
     Raises:
-        InputError: a shape does not fit, or a matrix is too large to be read.
+        InputError: a shape or a number of names does not fit, or a matrix is too large
+            to be read.
     """
     Q = as_table("query", query, (len(query_tokens), None))
     K = as_table("key", key, (len(key_tokens), Q.shape[1]))
@@ -84,40 +88,22 @@ def matrix_walk(
             f"query is {Q.shape} and value is {V.shape}: more than 8 rows or columns "
             "cannot be read in a page. Choose some of them."
         )
-    scores = Q @ K.T / math.sqrt(K.shape[1])
-    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    features = features or [f"{place}." for place in range(1, Q.shape[1] + 1)]
-    columns = value_names or [f"{place}." for place in range(1, V.shape[1] + 1)]
-    asks, asked = query_tokens, key_tokens
-    products = (
-        (
-            _Matrix("query", Q, asks, features),
-            _Matrix("key", K.T, features, asked),
-            _Matrix("score", scores, asks, asked, made_by=("query", "key")),
-        ),
-        (
-            _Matrix("weight", weights, asks, asked, made_by=("score", "")),
-            _Matrix("value", V, asked, columns),
-            _Matrix("context", weights @ V, asks, columns, made_by=("weight", "value")),
-        ),
-    )
-    says = {
-        "score": _each(scores, lambda i, j: _score(Q[i], K[j], asks[i], asked[j])),
-        "weight": _each(scores, lambda i, j: _weight(scores[i], j, asks[i], asked[j])),
-        "context": _each(
-            weights @ V, lambda i, c: _context(weights[i], V[:, c], asks[i], columns[c])
-        ),
-    }
+    names = _names("features", features, Q), _names("value_names", value_names, V)
+    products = _products((Q, K, V), (query_tokens, key_tokens), names)
+    matrices = [matrix for product in products for matrix in product]
+    makers = {matrix.part: matrix.made_by for matrix in matrices if matrix.made_by}
+    says = {m.part: _sentences(m, products) for m in matrices if m.part in makers}
     chosen = ("score", *start), ("context", start[0], 0)
-    makers = {m.part: m.made_by for product in products for m in product if m.made_by}
     lit = {
         maker
         for part, i, j in chosen
         for maker in zip(makers[part], (i, j), ("row", "column"), strict=True)
     }
     body = "\n".join(
-        _product(caption, product, at, says[at[0]][at[1]][at[2]], lit)
-        for caption, product, at in zip(_CAPTIONS, products, chosen, strict=True)
+        _product(caption, product, (part, i, j), says[part][i][j], lit)
+        for caption, product, (part, i, j) in zip(
+            _CAPTIONS, products, chosen, strict=True
+        )
     )
     return Explorable(
         "walk",
@@ -128,6 +114,62 @@ def matrix_walk(
     )
 
 
+def _names(name: str, given: Sequence[str] | None, table: np.ndarray) -> Sequence[str]:
+    """A name for each column, counted where none are given."""
+    width = table.shape[1]
+    if given is None:
+        return [f"{place}" for place in range(1, width + 1)]
+    if len(given) != width:
+        raise InputError(
+            f"{name} holds {len(given)} names for {width} numbers: give one for each."
+        )
+    return given
+
+
+def _products(
+    given: tuple[np.ndarray, np.ndarray, np.ndarray],
+    tokens: tuple[Sequence[str], Sequence[str]],
+    names: tuple[Sequence[str], Sequence[str]],
+) -> tuple[Product, Product]:
+    """Equation (1) as two products: left factor, right factor, result."""
+    (Q, K, V), (asks, asked), (features, columns) = given, tokens, names
+    scores = Q @ K.T / math.sqrt(K.shape[1])
+    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    looking = (
+        _Matrix("query", Q, asks, features),
+        _Matrix("key", K.T, features, asked),
+        _Matrix("score", scores, asks, asked, made_by=("query", "key")),
+    )
+    fetching = (
+        _Matrix("weight", weights, asks, asked, made_by=("score", "")),
+        _Matrix("value", V, asked, columns),
+        _Matrix("context", weights @ V, asks, columns, made_by=("weight", "value")),
+    )
+    return looking, fetching
+
+
+def _sentences(made: _Matrix, products: tuple[Product, Product]) -> list[list[str]]:
+    """For each number of a matrix, how it came about."""
+    (query, key, score), (weight, value, _) = products
+    say = {
+        "score": lambda i, j: _score(query.table[i], key.table[:, j]),
+        "weight": lambda i, j: _weight(score.table[i], j),
+        "context": lambda i, j: _context(weight.table[i], value.table[:, j]),
+    }[made.part]
+    return [
+        [
+            f"<b>{escape(_LEADS[made.part].format(row, column))}</b> {say(i, j)}"
+            for j, column in enumerate(made.columns)
+        ]
+        for i, row in enumerate(made.rows)
+    ]
+
+
+_LEADS = {
+    "score": "{0} asks {1}.",
+    "weight": "{1}’s share for {0}.",
+    "context": "What {0} gets, {1}.",
+}
 _CAPTIONS = (
     'Scores: <span class="query">Q</span> <span class="key">Kᵀ</span> / √dₖ',
     'Context: <span class="weight">softmax(scores)</span> <span class="value">V</span>',
@@ -136,7 +178,7 @@ _CAPTIONS = (
 
 def _product(
     caption: str,
-    matrices: tuple[_Matrix, _Matrix, _Matrix],
+    matrices: Product,
     at: Place,
     says: str,
     lit: Container[tuple[str, int, str]],
@@ -177,10 +219,6 @@ def _product(
     )
 
 
-def _each(table: np.ndarray, say: Callable[[int, int], str]) -> list[list[str]]:
-    return [[say(i, j) for j in range(table.shape[1])] for i in range(len(table))]
-
-
 def _span(part: str, text: str) -> str:
     return f'<span class="{part}">{text}</span>'
 
@@ -198,30 +236,24 @@ def _bracketed(value: float) -> str:
     return f"({text})" if text.startswith("−") else text
 
 
-def _score(query: np.ndarray, key: np.ndarray, asks: str, asked: str) -> str:
+def _score(query: np.ndarray, key: np.ndarray) -> str:
     dot, d_k = query @ key, len(key)
-    return (
-        f"<b>{escape(asks)} asks {escape(asked)}.</b> "
-        f"{_sum('query', list(map(short, query)), 'key', key)} = {short(dot)}. "
-        f"Divided by √{d_k}: <b>{short(dot / math.sqrt(d_k))}</b>"
-    )
+    terms = _sum("query", list(map(short, query)), "key", key)
+    scaled = short(dot / math.sqrt(d_k))
+    return f"{terms} = {short(dot)}. Divided by √{d_k}: <b>{scaled}</b>"
 
 
-def _weight(scores: np.ndarray, j: int, asks: str, asked: str) -> str:
+def _weight(scores: np.ndarray, j: int) -> str:
     exponentials = np.exp(scores)
     row = " + ".join(short(term) for term in exponentials)
-    share = exponentials[j] / exponentials.sum()
     return (
-        f"<b>{escape(asked)}’s share for {escape(asks)}.</b> "
         f"e<sup>{short(scores[j])}</sup> / (sum over the row) = "
-        f"{short(exponentials[j])} / ({row}) = <b>{number(share, 3)}</b>"
+        f"{short(exponentials[j])} / ({row}) = "
+        f"<b>{number(exponentials[j] / exponentials.sum(), 3)}</b>"
     )
 
 
-def _context(weights: np.ndarray, values: np.ndarray, asks: str, name: str) -> str:
+def _context(weights: np.ndarray, values: np.ndarray) -> str:
     shares = [number(weight, 3) for weight in weights]
-    return (
-        f"<b>What {escape(asks)} gets, {escape(name)}.</b> "
-        f"{_sum('weight', shares, 'value', values)} = "
-        f"<b>{short(weights @ values)}</b>"
-    )
+    terms = _sum("weight", shares, "value", values)
+    return f"{terms} = <b>{short(weights @ values)}</b>"
