@@ -333,8 +333,8 @@ const found = [];
 for (const e of document.querySelectorAll(".aiayn-explorable *")) {
   const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
   const {color, visibility} = getComputedStyle(e);
-  const apart = e.matches(".aiayn-unseen, option, [aria-disabled=true]") || !e.offsetParent;
-  if (!own || apart || visibility === "hidden") continue;
+  const apart = e.matches(".aiayn-unseen, option, [aria-disabled=true]");
+  if (!own || apart || !e.offsetParent || visibility === "hidden") continue;
   const under = [];
   for (let a = e; a; a = a.parentElement) {
     under.unshift(getComputedStyle(a).backgroundColor);
