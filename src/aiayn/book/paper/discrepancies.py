@@ -5,14 +5,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """One disagreement, in our words."""
+    """One disagreement, in our words.
 
-    id: str  # also the anchor on the page
-    between: str  # "versions", "text" or "code"
+    Not in the paper.
+    """
+
+    id: str
+    """A short name; also the anchor on the page."""
+    between: str
+    """Versions of the paper (versions), its text alone, or text and code."""
     title: str
+    """What disagrees, in a few words."""
     text: str
-    evidence: str  # where to look it up
-    chapter: str  # where the book deals with it
+    """What stands where."""
+    evidence: str
+    """Where to look it up."""
+    chapter: str
+    """The notebook that deals with it."""
 
 
 DISCREPANCIES = (

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """How a translation model was trained and searched."""
+    """How a translation model was trained and searched.
+
+    Paper: §5 and §6.1.
+    """
 
     adam_beta_1: float = 0.9  # §5.3
     adam_beta_2: float = 0.98  # §5.3
@@ -34,6 +37,11 @@ class Settings:
 
 
 BASE = Settings()
+"""The base model's.
+
+Paper: §5 and §6.1.
+"""
+
 BIG = Settings(
     dropout=0.3,  # §6.1; Table 3
     steps=300_000,  # §5.2
@@ -41,14 +49,24 @@ BIG = Settings(
     training_hours=3.5 * 24,  # §5.2 prints 3.5 days
     averaged_checkpoints=20,  # §6.1
 )
+"""The big model's.
 
-# §6.1, footnote: sustained single-precision speed of each GPU, in 10¹² operations/s.
+Paper: §5 and §6.1.
+"""
+
 TERAFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
+"""Sustained single-precision speed of each GPU, in 10¹² operations a second.
+
+Paper: §6.1, footnote.
+"""
 
 
 @dataclass(frozen=True)
 class ParsingSettings:
-    """How the parsers of §6.3 were trained and searched."""
+    """How the parsers were trained and searched.
+
+    Paper: §6.3.
+    """
 
     layers: int = 4
     d_model: int = 1024
@@ -62,3 +80,7 @@ class ParsingSettings:
 
 
 PARSING = ParsingSettings()
+"""The parsers'.
+
+Paper: §6.3.
+"""
