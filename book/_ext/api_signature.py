@@ -81,7 +81,7 @@ def _fold(code: str, indent: int = 0) -> list[str]:
     start, end = bracket
     inside = [part.strip() for part in _split(code[start + 1 : end], ", ")]
     head, tail = code[: start + 1], code[end + 1 :]
-    if inside[0] in ("Tensor", "np.ndarray"):  # its shape stays with it
+    if not inside or inside[0] in ("Tensor", "np.ndarray"):  # a shape stays whole
         return _fold_union(code, indent)
     lines = [pad + head]
     for part in inside:

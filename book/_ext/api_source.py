@@ -113,6 +113,8 @@ def entry(module: str, name: str, chapter: str | None) -> Entry:
     home = "aiayn" if name in exports(package()) else module
     member = package()[f"{module}.{name}".removeprefix("aiayn.")]
     target = member.final_target if isinstance(member, griffe.Alias) else member
+    if target.is_module:  # a function that bears its module's name
+        target = target[name]
     return Entry(f"{home}.{name}", chapter, target)
 
 

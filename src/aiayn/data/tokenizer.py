@@ -43,6 +43,9 @@ def normalise(text: str) -> str:
     characters are composed (Unicode NFC), so that ü is one character however it was
     typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into m2.
 
+    Args:
+        text: Any text.
+
     Not in the paper.
 
     >>> normalise("  a\\tcat\\n")
@@ -59,6 +62,12 @@ class Tokenizer:
     is in the vocabulary. Others become the unknown token, decoded as ⁇, unless the
     tokenizer was trained with byte_fallback, which spells them as bytes.
 
+    Args:
+        model: A serialised sentencepiece model, which `train` and `load` give.
+
+    Raises:
+        InputError: The bytes are no model that `Tokenizer.train` could have made.
+
     Paper: §5.1; Sennrich et al. (2016).
 
     >>> lines = [line for pair in load_corpus("grammar", size=200).train for line in pair]
@@ -71,11 +80,6 @@ class Tokenizer:
     pad_id, bos_id, eos_id, unk_id = PAD_ID, BOS_ID, EOS_ID, UNK_ID
 
     def __init__(self, model: bytes) -> None:
-        """Wrap a serialised sentencepiece model; see `train` and `load`.
-
-        Raises:
-            InputError: The bytes are no model that `Tokenizer.train` could have made.
-        """
         import sentencepiece
 
         check_model(model)

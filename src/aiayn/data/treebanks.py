@@ -60,6 +60,9 @@ def load_treebank(
 def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
     """Sentences and their linearised trees, without function tags.
 
+    Args:
+        trees: Trees of sentences.
+
     Paper: §6.3; Vinyals et al. (2015).
 
     >>> from aiayn.trees import parse_tree

@@ -104,6 +104,10 @@ def evaluate_bleu(
 def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """The share of translations, between 0 and 1, that are their references exactly.
 
+    Args:
+        hypotheses: Translations, as plain text.
+        references: As many references, as plain text.
+
     Raises:
         InputError: There is nothing to compare, or their numbers differ.
 

@@ -37,6 +37,9 @@ LABEL_SMOOTHING = {"D label_smoothing=0.0": 0.0, "D label_smoothing=0.2": 0.2}
 def miniature_model(row: str) -> TransformerConfig:
     """The model of a row of Table 3, its widths and its depth divided.
 
+    Args:
+        row: A name in `TABLE_3_ROWS`.
+
     Raises:
         InputError: There is no such row.
 
@@ -94,6 +97,9 @@ def miniature(row: str, **changes: Any) -> TrainingConfig:
 
 def choose_rows(words: Sequence[str]) -> list[str]:
     """The rows that are meant by full names or by their first word; none: all.
+
+    Args:
+        words: Names in `TABLE_3_ROWS`, or the letters of their groups.
 
     Raises:
         InputError: A word means no row.

@@ -201,3 +201,4 @@ DISCREPANCIES = (
         "10-encoder-decoder",
     ),
 )
+"""Every disagreement that this book knows of. Not in the paper."""
