@@ -97,7 +97,7 @@ class Api(ApiDirective):
 
     def _where(self, one: Entry) -> nodes.paragraph:
         """The full name; the paper's section; the chapter; the source."""
-        place, _ = self.parse_inline(one.place)
+        place, _ = self.parse_inline(one.place.removesuffix("."))
         if one.place.startswith(("§", "Figure", "Table", "Appendix")):
             place = [nodes.Text("Paper: "), *place]
         parts = [[nodes.literal("", one.path)], place]
@@ -120,8 +120,11 @@ class Api(ApiDirective):
         return f"{theme['repository_url'].rstrip('/')}/blob/{branch}/{file}{lines}"
 
     def _docstring(self, thing: griffe.Object) -> Iterator[nodes.Node]:
-        for part in thing.docstring.parsed if thing.docstring else ():
+        parts = thing.docstring.parsed if thing.docstring else []
+        for number, part in enumerate(parts):
             if part.kind.value == "text":
+                if number and ">>> " in part.value:
+                    yield label("Example")
                 yield from self.markdown(running_text(part.value))
             elif part.kind.value in LABELS:
                 yield label(LABELS[part.kind.value])
@@ -196,7 +199,8 @@ def flat(text: str) -> str:
 
 
 def code(text: str, *classes: str) -> nodes.literal_block:
-    """A block of Python."""
+    """A block of Python; its indents are tabs, which are narrower on a phone."""
+    text = text.replace(" " * 4, "\t")
     return nodes.literal_block(text, text, language="python", classes=list(classes))
 
 
