@@ -118,7 +118,7 @@ def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:
     Paper: §5.4, which does not speak of it.
 
     >>> round(smoothing_floor(37_000), 3)
-    1.286
+    1.377
     """
     if smoothing == 0:
         return 0.0
