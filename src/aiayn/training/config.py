@@ -26,6 +26,14 @@ class TrainingConfig:
 
     Raises:
         InputError: A number is out of its range.
+
+    Paper: §5.
+
+    >>> config = TrainingConfig.base()  # the paper's, for a GPU
+    >>> config.steps, config.warmup_steps, config.label_smoothing
+    (100000, 4000, 0.1)
+    >>> TrainingConfig.grammar(seed=2).corpus  # minutes on one core
+    'grammar'
     """
 
     corpus: str = "grammar"

@@ -23,8 +23,11 @@ class Diagram:
     """A drawing in the making; positions are centres, y grows downwards."""
 
     width: int
+    """In units; at most 360, to fit a phone."""
     height: int
+    """In the same units."""
     parts: list[str] = field(default_factory=list)
+    """Pieces of SVG, in the order in which they are painted."""
 
     def box(
         self,
