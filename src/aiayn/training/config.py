@@ -105,6 +105,11 @@ class TrainingConfig:
                 f"source and target are both {self.source!r}: name two languages."
             )
 
+    @property
+    def first_validation(self) -> int:
+        """The step after which something is saved for the first time."""
+        return min(self.validate_every, self.steps)
+
     def as_dict(self) -> dict[str, Any]:
         """The configuration as JSON can hold it."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
