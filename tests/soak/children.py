@@ -37,10 +37,10 @@ class Children:
         config: The training; it is resumed where its folder holds one.
         count: How many processes.
         victim: Which of them runs what comes first.
-        first: Called in the victim before it trains.
+        first: Called in the victim before it trains, if anything is.
     """
 
-    def __init__(self, config, count=1, victim=0, first=lambda: None):
+    def __init__(self, config, count=1, victim=0, first=None):
         self.config, self.said = config, config.output.parent / "said"
         self.said.write_text("")
         port = _free_port()
@@ -48,7 +48,7 @@ class Children:
         for rank in range(count):
             pid = os.fork()
             if not pid:
-                self._be(rank, count, port, first if rank == victim else lambda: None)
+                self._be(rank, count, port, first if rank == victim else None)
             self.pids.append(pid)
 
     def signal(self, rank, number):
@@ -83,7 +83,8 @@ class Children:
                 MASTER_ADDR="127.0.0.1",
                 MASTER_PORT=str(port),
             )
-        first()
+        if first is not None:
+            first()
         os._exit(_train(self.config))
 
 

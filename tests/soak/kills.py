@@ -17,6 +17,7 @@ from functools import partial
 
 from aiayn.checkpoint import load_tensors
 from aiayn.run import RunFolder
+from aiayn.training import train
 from tests.soak.children import PLACES, Children, die_at, lines_of
 from tests.training.numbers import number_training, write_numbers
 
@@ -45,6 +46,8 @@ def soak_kills(folder, *, seconds, seed, count=1):
         validate_every=4,
         log_every=3,
     )
+    # Here, so that whatever is loaded on first use is there before the first fork.
+    train(replace(config, output=folder / "loaded"))
     began = time.monotonic()
     assert Children(config, count).wait() == [0] * count
     duration = time.monotonic() - began
@@ -70,10 +73,8 @@ def _kill_until_done(config, count, draw, duration, lines):
     while statuses != [0] * count:
         kind = draw.choice(KINDS) if kills.total() < MOST_KILLS else "none"
         rank, moment = draw.randrange(count), draw.uniform(0, duration)
-        first = lambda: None  # noqa: E731
-        if kind in PLACES:
-            # The first process runs the most lines; another one may survive.
-            first = partial(die_at, kind, draw.randint(1, lines[kind]))
+        number = draw.randint(1, lines.get(kind, 1))
+        first = partial(die_at, kind, number) if kind in PLACES else None
         children = Children(config, count, rank, first)
         if kind.startswith("SIG"):
             time.sleep(moment)

@@ -48,6 +48,14 @@ class Processes:
             distributed.all_reduce(total)
         return total
 
+    def gather(self, values: torch.Tensor) -> list[float]:
+        """Every process's values, one after the other; all must ask together."""
+        parts = [values]
+        if self.count > 1:
+            parts = [torch.empty_like(values) for _ in range(self.count)]
+            distributed.all_gather(parts, values)
+        return torch.cat(parts).tolist()
+
     def lowest(self, value: torch.Tensor) -> int:
         """The smallest of the processes' values; all must ask together."""
         least = value.clone()

@@ -18,7 +18,7 @@ class RunningLoss:
     """Sums of the loss since the log's last record, and how long they were finite.
 
     Args:
-        nothing: Zeros of the shape, type and device of a step's sums.
+        nothing: Zeros of the type and on the device of a step's three sums.
         run: Named in the error.
         group: The processes, whose sums are added up.
         step: How many steps are done.
@@ -47,6 +47,19 @@ class RunningLoss:
             step = self.since + 1 + self.group.lowest(self.finite_steps)
             raise InputError(f"The loss is {sums[0]} at step {step}: {advice(self.run)}")
         return sums
+
+    def resume(self, totals: list[float], step: int) -> None:
+        """Take up the sums of every process, one after the other, after a step.
+
+        Each process takes its own, so that they are added up in the same order as if
+        nothing had happened. Other numbers of processes leave all to the first.
+        """
+        self.restart(step)
+        each = self.sums.new_tensor(totals).view(-1, 3)
+        if len(each) == self.group.count:
+            self.sums += each[self.group.rank]
+        elif self.group.first:
+            self.sums += each.sum(0)
 
     def restart(self, step: int) -> None:
         """Begin again from zero after a step."""

@@ -150,8 +150,7 @@ class Session:
         tensors, info = self.run.load_state()
         self.trainer.load_state(tensors, info.get("adam_steps"), self.run.state)
         self.progress = progress = Progress.read(info, self.run.state)
-        self.loss.restart(progress.step)
-        self.loss.sums += self.loss.sums.new_tensor(progress.totals)
+        self.loss.resume(progress.totals, progress.step)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds
         if self.group.first:
@@ -270,10 +269,10 @@ class Session:
 
     def _save_state(self) -> None:
         """Write all that a resumed run needs."""
+        self.progress.totals = self.group.gather(self.loss.sums)
         if not self.group.first:
             return
         self.progress.seconds = time.perf_counter() - self.clock
-        self.progress.totals = self.loss.sums.tolist()
         tensors, adam_steps = self.trainer.state()
         info = {"progress": asdict(self.progress), "adam_steps": adam_steps}
         self.run.save_state(tensors, info)

@@ -20,7 +20,8 @@ class Progress:
     """Time spent so far, validation included."""
     best_loss: float = math.inf
     totals: list[float] = field(default_factory=list)
-    """Sums since the log's last record: smoothed loss, plain loss, tokens."""
+    """Sums since the log's last record, of each process in turn: smoothed loss, plain
+    loss, tokens."""
 
     @classmethod
     def read(cls, info: dict[str, Any], path: Path) -> "Progress":
@@ -49,6 +50,6 @@ def _is_progress(values: dict[str, Any]) -> bool:
         and all(type(count) is int and 0 <= count < 2**53 for count in counts)
         and all(is_number(values[name]) for name in ("seconds", "best_loss"))
         and isinstance(totals, list)
-        and len(totals) == 3
+        and len(totals) % 3 == 0 < len(totals)
         and all(map(is_number, totals))
     )
