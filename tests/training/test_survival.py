@@ -160,7 +160,8 @@ def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
     before = path.read_bytes()
     script = (
         "import sys, torch; from pathlib import Path\n"
-        "from aiayn.checkpoint import save_tensors; from aiayn.errors import InputError\n"
+        "from aiayn.checkpoint import save_tensors\n"
+        "from aiayn.errors import InputError\n"
         "try: save_tensors(Path(sys.argv[1]), {'a': torch.ones(10**6)}, {})\n"
         "except InputError as error: print(error)\n"
     )
@@ -202,17 +203,16 @@ def test_weights_that_are_no_numbers_are_never_saved(config, monkeypatch, part):
     assert [load_tensors(path)[1]["step"] for path in run.checkpoints()] == [8]
 
 
-def test_a_loss_that_is_no_number_stops_before_the_next_validation(
-    config, monkeypatch
-):
+def test_a_loss_that_is_no_number_stops_before_the_next_validation(config, monkeypatch):
     """However rarely the log is written, no later state replaces the good one."""
     config = replace(config, log_every=1000)
     step = Trainer.step
     monkeypatch.setattr(
         Trainer,
         "step",
-        lambda self, number, batches: step(self, number, batches)
-        * (math.nan if number == 13 else 1.0),
+        lambda self, number, batches: (
+            step(self, number, batches) * (math.nan if number == 13 else 1.0)
+        ),
     )
     with pytest.raises(InputError) as stopped:
         train(config)

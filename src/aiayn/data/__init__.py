@@ -9,7 +9,7 @@ from aiayn.data.corpora import CORPORA, load_corpus
 from aiayn.data.corpus import Corpus
 from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.text import read_lines
+from aiayn.data.text import read_lines, read_stream
 from aiayn.data.tokenizer import (
     BOS_ID,
     EOS_ID,
@@ -43,5 +43,6 @@ __all__ = [
     "normalise",
     "read_lines",
     "read_parallel",
+    "read_stream",
     "tree_pairs",
 ]

@@ -45,7 +45,9 @@ class RunningLoss:
         sums = self.group.sum(self.sums).tolist()
         if not all(map(math.isfinite, sums)):
             step = self.since + 1 + self.group.lowest(self.finite_steps)
-            raise InputError(f"The loss is {sums[0]} at step {step}: {advice(self.run)}")
+            raise InputError(
+                f"The loss is {sums[0]} at step {step}: {advice(self.run)}"
+            )
         return sums
 
     def resume(self, totals: list[float], step: int) -> None:

@@ -119,9 +119,7 @@ class Trainer:
             counts.append(float(state["step"]))
         return tensors, counts
 
-    def load_state(
-        self, tensors: dict[str, Tensor], counts: Any, path: Path
-    ) -> None:
+    def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
         """Take up what `state` returned and path held.
 
         Raises:
@@ -139,9 +137,7 @@ class Trainer:
                 "exp_avg_sq": tensors[f"variance.{name}"].to(device),
             }
 
-    def _check_state(
-        self, tensors: dict[str, Tensor], counts: Any, path: Path
-    ) -> None:
+    def _check_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
         """Adam's means must have the weights' names, shapes and types."""
         parameters = dict(self.model.named_parameters())
         fits = (
