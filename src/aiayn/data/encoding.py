@@ -8,6 +8,7 @@ be gathered in one step.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 from aiayn.data.parallel import ParallelText
 from aiayn.data.tokenizer import EOS_ID, Tokenizer
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000
@@ -77,6 +79,30 @@ class TokenRows:
         ids = np.full(places.shape, pad_id, dtype=np.int64)
         ids[real] = self.tokens[places[real]]
         return torch.from_numpy(ids)
+
+    def save(self, path: Path) -> None:
+        """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
+        for name, array in (("tokens", self.tokens), ("starts", self.starts)):
+            with write_atomically(path.with_name(f"{path.name}.{name}.npy")) as stream:
+                np.save(stream, array, allow_pickle=False)
+
+    @classmethod
+    def open(cls, path: Path) -> "TokenRows":
+        """What `save` wrote, left on disk: processes share the memory that it takes.
+
+        Raises:
+            InputError: A file is missing or cut short.
+        """
+        try:
+            tokens, starts = (
+                np.load(path.with_name(f"{path.name}.{name}.npy"), mmap_mode="r")
+                for name in ("tokens", "starts")
+            )
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"The encoded text {path} cannot be read: {error}."
+            ) from error
+        return cls(tokens, starts)
 
 
 @dataclass(frozen=True)

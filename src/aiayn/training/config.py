@@ -29,7 +29,7 @@ class TrainingConfig:
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, gum, or a folder of your own files."""
+    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
@@ -176,8 +176,9 @@ class TrainingConfig:
 
     @classmethod
     def base(cls, **changes) -> "TrainingConfig":
-        """The paper's base model and training: 100,000 steps, for a GPU."""
+        """The paper's base model and training on WMT 2014: 100,000 steps, for a GPU."""
         config = cls(
+            corpus="wmt14",
             output=Path("runs/base"),
             model=TransformerConfig.base(),
             precision="bf16",
