@@ -45,7 +45,7 @@ for (const token of document.querySelectorAll(".highlight pre span")) {
 
 def written_pages(site: Path) -> list[str]:
     """Every page of the book, as an address below the site's."""
-    found = [*site.glob("book/*.html"), *site.glob("notebooks/*.html")]
+    found = [*site.glob("book/**/*.html"), *site.glob("notebooks/*.html")]
     return [path.relative_to(site).as_posix() for path in sorted(found)]
 
 

@@ -1,6 +1,8 @@
 """The paper's Figures 1 and 2, drawn anew for this book, as SVG from code.
 
 Each drawing is at most 360 units wide, so that it fits a phone.
+
+Paper: Figures 1 and 2.
 """
 
 from aiayn.book.diagrams.attention import (

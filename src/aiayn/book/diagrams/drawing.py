@@ -34,9 +34,13 @@ class Diagram:
     """A drawing in the making; positions are centres, y grows downwards."""
 
     width: int
+    """In units; at most 360, to fit a phone."""
     height: int
+    """In the same units."""
     parts: list[str] = field(default_factory=list)
-    links: dict[str, Link] = field(default_factory=dict)  # by the block's name
+    """Pieces of SVG, in the order in which they are painted."""
+    links: dict[str, Link] = field(default_factory=dict)
+    """Where a block leads, by the block's name."""
 
     @contextmanager
     def block(self, name: str) -> Iterator[None]:
