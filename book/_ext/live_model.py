@@ -37,6 +37,7 @@ SCRIPTS = (
     RECORD_SCRIPT,
     "translator.js",
     "maps.js",
+    "heads.js",
     "page.js",
 )
 EXTRA_LENGTH = 10
