@@ -3,6 +3,8 @@
 ``tools/record_run.py`` makes a record from a run's folder, and the other
 ``tools/record_….py`` those of chapters 17 to 20 and 23. They stay in the repository, so
 a chapter can draw them, and anyone can repeat each with its one command.
+
+Not in the paper.
 """
 
 import json
