@@ -141,11 +141,8 @@ def from_html(browser: Browser, body: str) -> PdfReader:
     """Pages of our own: the title, the contents, the page numbers."""
     browser.open("search.html")  # any page, for the address of its fonts
     head = f'<link rel="stylesheet" href="_static/fonts.css"><style>{STYLE}</style>'
-    browser.run(
-        "document.head.innerHTML = arguments[0]; document.body.innerHTML = arguments[1]",
-        head,
-        body,
-    )
+    browser.run("document.head.innerHTML = arguments[0]", head)
+    browser.run("document.body.innerHTML = arguments[0]", body)
     browser.settle()
     return to_pdf(browser, NO_MARGINS, preferCSSPageSize=True)
 
@@ -207,6 +204,7 @@ def join(browser: Browser, book: list[Printed], title: str) -> PdfWriter:
     sheets = from_html(browser, numbers(book, len(front.pages)))
     for sheet, below in zip(sheets.pages, writer.pages, strict=False):
         below.merge_page(sheet)
+        below.compress_content_streams()
     writer.compress_identical_objects()
     return writer
 
@@ -219,15 +217,13 @@ def _bookmark_sections(writer: PdfWriter, page: Printed, parent: object) -> None
         if not isinstance(item, list):
             number = page.pdf.get_destination_page_number(item)
             place = page.first + (number or 0)
-            writer.add_outline_item(
-                title=item.title, page_number=place, parent=parent
-            )
+            writer.add_outline_item(title=item.title, page_number=place, parent=parent)
 
 
 def _mend_links(writer: PdfWriter, book: list[Printed], address: str) -> None:
     """Links to the site lead to places in the file, or away where it is not in it."""
     by_path = {page.path: page for page in book}
-    owners = {page.first + n: p for p, page in by_path.items() for n in range(len(page))}
+    owners = {page.first + n: page.path for page in book for n in range(len(page))}
     for number, sheet in enumerate(writer.pages):
         kept = ArrayObject()
         for reference in sheet.get("/Annots", ()):

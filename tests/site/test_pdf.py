@@ -1,8 +1,9 @@
 """The book as one PDF, tried on three pages."""
 
-import book_pdf
 import pytest
 from pypdf import PdfReader
+
+import book_pdf
 
 PAGES = ["notebooks/03-attention", "book/glossary", "book/notation"]
 
@@ -48,7 +49,7 @@ def test_bookmarks_lead_to_parts_chapters_and_sections(printed):
     chapters = [item for item in outline if isinstance(item, list)]
     assert outline[0].title == book[0].part
     assert chapters[0][0].title == book[0].title
-    sections = {item.title: pdf.get_destination_page_number(item) for item in chapters[0][1]}
+    sections = {s.title: pdf.get_destination_page_number(s) for s in chapters[0][1]}
     assert "Exercises" in sections
     text = pdf.pages[sections["Exercises"]].extract_text()
     assert "Exercises" in text
