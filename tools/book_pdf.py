@@ -65,13 +65,14 @@ section { position: relative; width: 210mm; height: 296.9mm; break-after: page }
 section p { position: absolute; bottom: 9mm; left: 20mm; right: 20mm; margin: 0;
   font-size: 8.5pt; color: #59606b; display: flex; justify-content: space-between }
 main { margin: 24mm 20mm }
+@page contents { margin: 20mm }
 h1 { font-size: 34pt; margin: 60mm 0 6mm } h2 { font-size: 20pt; margin: 0 0 8mm }
 .lede { font-size: 13pt; color: #59606b }
 ol { list-style: none; margin: 0 0 4mm; padding: 0; font-size: 11pt; line-height: 1.7 }
 li { display: flex; gap: 2mm } li span { flex: 1; border-bottom: 1px dotted #a3abb6 }
 a { color: inherit; text-decoration: none }
 h3 { font-size: 11pt; margin: 3mm 0 1mm; break-after: avoid }
-.contents { break-before: page }
+.contents { page: contents; break-before: page; margin: 0 }
 """
 
 

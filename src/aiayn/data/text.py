@@ -82,6 +82,24 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
 
 
+def read_stream(stream: Stream, name: str) -> Iterator[str]:
+    """The lines of a stream that is open already, such as standard input.
+
+    Args:
+        stream: Of bytes.
+        name: What messages call it.
+
+    Yields:
+        One line after the other, as `read_lines` gives them.
+
+    Raises:
+        InputError: A line is not UTF-8, or too long.
+
+    Not in the paper.
+    """
+    yield from _decode(stream, name, sys.maxsize)
+
+
 @contextmanager
 def _open(path: Path, member: str | None) -> Iterator[Stream]:
     if member is not None:

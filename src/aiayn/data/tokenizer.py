@@ -11,7 +11,7 @@ import io
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
@@ -35,6 +35,12 @@ MAX_TRAINING_LINE_BYTES = 65_536
 _GAPS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2581]+")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
+# Unicode sorts the marks on a letter, in a time that grows with the square of their
+# number: a megabyte of them would take minutes. No writing has more than 30 on one, so
+# Unicode's stream-safe form (UAX #15) puts a joiner, which shows nothing, after 30.
+_MANY_MARKS = re.compile("[^\0-\u02ff]{31}")
+_MOST_MARKS, _JOINER = 30, "\u034f"
+
 
 def normalise(text: str) -> str:
     """The text as the tokenizer sees it, and as `Tokenizer.decode` gives it back.
@@ -52,7 +58,19 @@ def normalise(text: str) -> str:
     'a cat'
     """
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    if _MANY_MARKS.search(text):
+        text = "".join(_stream_safe(text))
     return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
+
+
+def _stream_safe(text: str) -> Iterator[str]:
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MOST_MARKS:
+            yield _JOINER
+            marks = 1
+        yield character
 
 
 class Tokenizer:

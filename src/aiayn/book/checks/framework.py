@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from aiayn.book.checks.comparison import Hint, WrongAnswer, compare, describe
+from aiayn.book.checks.draws import other_inputs
 
 __all__ = ["FunctionCheck", "Mistake", "ValueCheck", "WrongAnswer"]
 
@@ -36,7 +37,7 @@ class FunctionCheck:
     reference: Callable[..., Any]
     """Slow and obviously right."""
     cases: Callable[[], Sequence[tuple[Any, ...]]]
-    """Makes the arguments of each case anew, from a seed."""
+    """Makes the arguments of each case anew, with `seeded`."""
     mistakes: tuple[Mistake, ...] = ()
     """Typical wrong functions."""
 
@@ -56,9 +57,31 @@ class FunctionCheck:
             self._check_case(answer, arguments)
         print(f"✓ Exercise {self.exercise}: right, on {len(cases)} different inputs.")
 
+    def again(self, answer: Any, shift: int = 1_000_000) -> None:
+        """Check once more, on random inputs that a reader has not seen.
+
+        For whoever grades: an answer that knows the visible inputs by heart fails here.
+
+        Args:
+            answer: the function.
+            shift: which other inputs; each number draws its own.
+
+        Raises:
+            WrongAnswer: the function is not right on these inputs.
+        """
+        with other_inputs(shift):
+            self(answer)
+
     def _check_case(self, answer: Callable[..., Any], arguments: tuple) -> None:
         given = _copies(arguments)
-        got = answer(*given)
+        try:
+            got = answer(*given)
+        except NotImplementedError:
+            raise WrongAnswer(
+                f"exercise {self.exercise} is still to be done: put your answer in "
+                "place of the line that raises NotImplementedError, run its cell, and "
+                "then this one."
+            ) from None
         want = self.reference(*_copies(arguments))
 
         def hints() -> list[Hint]:
