@@ -16,7 +16,7 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format bench audit site clean
+.PHONY: help environment book test serve lint types times format pdf bench audit site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -69,6 +69,11 @@ format: environment ## bring code and notebooks into their normal form
 	@$(RUFF_FORMAT_NOTEBOOKS)
 	@$(BIN)/python tools/notebooks.py
 	@$(BIN)/python tools/readme.py
+
+pdf: environment ## the whole built book as one PDF, _build/book.pdf (needs Chromium)
+	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	@echo "==> PDF: each page printed by Chromium, then joined"
+	@$(BIN)/python tools/book_pdf.py
 
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
 	@$(BIN)/python -m benchmarks.training_step
