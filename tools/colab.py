@@ -29,7 +29,6 @@ from project import ROOT, notebook_paths, repository
 
 VERSIONS = ROOT / "tools" / "colab_versions.txt"
 ENVIRONMENT = ROOT / ".venv-colab"
-SECONDS_TO_SET_UP = 20
 SECONDS_A_CELL = 900
 
 # Chapters need nothing of Colab's own module, so whoever asks it is told so.
@@ -208,6 +207,22 @@ def run(path: Path, folder: Path) -> tuple[float, float]:
     return (taken.get(SET_UP_ID, first), time.monotonic() - began)
 
 
+def run_chapters(paths: list[Path], python: Path) -> list[str]:
+    """Run chapters one after the other; a sentence for each one that failed."""
+    faults = []
+    for path in paths:
+        with runtime(python) as folder:
+            try:
+                set_up, whole = run(path, folder)
+            except CellExecutionError as error:
+                faults.append(f"{path.stem}: {error.ename}: {error.evalue}")
+                print(f"{path.stem}: failed.\n{error}", flush=True)
+                continue
+        times = f"{whole:.0f} s, {set_up:.0f} of them for the set-up cell"
+        print(f"{path.stem}: passed in {times}.", flush=True)
+    return faults
+
+
 def main() -> int:
     """Run the chapters that are named, or all; say what failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -219,21 +234,11 @@ def main() -> int:
     if unknown := [name for name in options.chapters if name not in known]:
         parser.error(f"no such chapter: {', '.join(unknown)}.")
     paths = [known[name] for name in options.chapters or known]
-    python = make_environment(options.environment.absolute(), options.python)
-    before, faults = make_fresh(options.environment, python), []
-    for number, path in enumerate(paths):
-        with runtime(python) as folder:
-            try:
-                set_up, whole = run(path, folder)
-            except CellExecutionError as error:
-                faults.append(f"{path.stem}: {error.ename}: {error.evalue}")
-                print(f"{path.stem}: failed.\n{error}", flush=True)
-                continue
-        print(f"{path.stem}: passed in {whole:.0f} s.", flush=True)
-        if number == 0:
-            faults += replaced(before, installed(python))
-            slow = "" if set_up < SECONDS_TO_SET_UP else f", over {SECONDS_TO_SET_UP} s"
-            print(f"Its set-up cell installed the package in {set_up:.0f} s{slow}.")
+    python = make_environment(options.environment.absolute(), options.python or None)
+    held = make_fresh(options.environment, python)
+    faults = run_chapters(paths[:1], python)  # the one that installs the package
+    faults += replaced(held, installed(python))
+    faults += run_chapters(paths[1:], python)
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(paths)} chapters ran as in Colab, {len(faults)} faults.")
     return 1 if faults else 0
