@@ -20,7 +20,7 @@ export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format bench colab releases \
-	safety site clean
+	safety audit site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -90,6 +90,9 @@ safety: environment ## look for known vulnerabilities of what is installed
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	@_build/pip-audit/bin/pip-audit --path $(VENV)/lib/python*/site-packages --skip-editable
 
+audit: environment ## open every page: accessibility, links, weight, speed; for run-times
+	@$(BIN)/python tools/audit.py
+
 clean: ## remove what was built; the environment stays
 	rm -rf _build
 
@@ -101,7 +104,7 @@ site:
 
 environment: $(ENVIRONMENT)
 
-$(ENVIRONMENT): requirements.txt pyproject.toml
+$(ENVIRONMENT): requirements.txt requirements-audit.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "No $(PYTHON) here: install Python 3.11 or newer, or say PYTHON=/path/to/python."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
@@ -109,5 +112,5 @@ $(ENVIRONMENT): requirements.txt pyproject.toml
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-audit.txt -e .
 	@touch $@

@@ -4,6 +4,7 @@ Each command is a function; tyro makes its flags and its help from the signature
 docstring and the dataclasses. What a command does, a notebook can do by the same calls.
 """
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from aiayn.data import (
     load_corpus,
     load_treebank,
     read_lines,
+    read_stream,
 )
 from aiayn.errors import InputError
 from aiayn.inference import (
@@ -324,6 +326,7 @@ def corpus(
 
 def main() -> None:
     """Run the command that was typed; whatever goes wrong becomes one sentence."""
+    _write_any_text()
     try:
         app.cli(
             prog="aiayn",
@@ -339,6 +342,13 @@ def main() -> None:
         sys.exit(_complain(_explain(error), 1))
     except KeyboardInterrupt as stop:
         sys.exit(_complain(str(stop) or "Stopped.", 130))
+
+
+def _write_any_text() -> None:
+    """A terminal may lack a character; a file or a pipe gets UTF-8, as we read it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="replace")
 
 
 def _explain(error: OSError) -> str:
@@ -365,13 +375,7 @@ def _tell_result(result: TrainingResult) -> None:
 
 
 def _standard_input() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise InputError(
-                f"Line {number} of standard input is not UTF-8: convert it first."
-            ) from None
+    return read_stream(sys.stdin.buffer, "standard input")
 
 
 def _statistics(loaded: Corpus) -> Iterator[str]:
