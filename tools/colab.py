@@ -30,6 +30,11 @@ from project import ROOT, notebook_paths, repository
 VERSIONS = ROOT / "tools" / "colab_versions.txt"
 ENVIRONMENT = ROOT / ".venv-colab"
 SECONDS_A_CELL = 900
+# Where pyenv and uv keep the Pythons that they install, in a home folder.
+KEPT = (
+    ".pyenv/versions/{}*/bin/python",
+    ".local/share/uv/python/cpython-{}*/bin/python",
+)
 
 # Chapters need nothing of Colab's own module, so whoever asks it is told so.
 STAND_IN = '''\
@@ -61,9 +66,10 @@ def colab_versions(text: str | None = None) -> dict[str, str]:
 
 def find_python(wanted: str) -> str:
     """An interpreter of the wanted version; failing that, this one."""
-    for name in (f"python{wanted}", "python3", "python"):
-        path = shutil.which(name)
-        if path and _version_of(path) == wanted:
+    named = [shutil.which(name) for name in (f"python{wanted}", "python3", "python")]
+    kept = [p for place in KEPT for p in Path.home().glob(place.format(wanted))]
+    for path in map(str, [*filter(None, named), *kept]):
+        if _version_of(path) == wanted:
             return path
     here = ".".join(map(str, sys.version_info[:2]))
     if here != wanted:
@@ -76,7 +82,10 @@ def find_python(wanted: str) -> str:
 
 def _version_of(python: str) -> str:
     code = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
-    run = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    try:
+        run = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    except OSError:  # a file of that name that is no program
+        return ""
     return run.stdout.strip()
 
 
@@ -87,8 +96,7 @@ def make_environment(folder: Path, python: str | None) -> Path:
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
         print(f"==> Environment: {folder.name}, as Colab's (once, and about 3 GB)")
         python = python or find_python(colab_python())
-        if not inside.exists():
-            subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
         _pip(inside, "install", "--quiet", "--requirement", str(VERSIONS))
         (folder / "held.json").write_text(json.dumps(installed(inside)))
         ready.write_text(wanted, encoding="utf-8")

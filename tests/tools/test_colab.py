@@ -118,3 +118,18 @@ def test_the_stand_in_has_nothing_to_offer():
         names["__getattr__"]("files")
     with pytest.raises(AttributeError):
         names["__getattr__"]("_repr_html_")
+
+
+def test_a_python_is_looked_for_where_it_may_be(tmp_path, monkeypatch, capsys):
+    """On the path, then where pyenv keeps its own; failing that, this one is taken."""
+    shim, kept = tmp_path / "bin" / "python9.9", tmp_path / ".pyenv/versions/9.9.1/bin"
+    shim.parent.mkdir()
+    kept.mkdir(parents=True)
+    for path, body in ((shim, "exit 127"), (kept / "python", "echo 9.9")):
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(shim.parent))
+    monkeypatch.setattr(colab.Path, "home", lambda: tmp_path)
+    assert colab.find_python("9.9") == str(kept / "python")
+    assert colab.find_python("9.8") == sys.executable
+    assert "Colab runs Python 9.8, and none was found" in capsys.readouterr().out
