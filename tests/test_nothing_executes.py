@@ -17,8 +17,8 @@ RUN_CODE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib"}
 RUN_CODE |= {"shelve", "marshal", "jsonpickle"}
 BUILT_IN = {"eval", "exec", "compile", "__import__"}
 
-# The bug clinic changes a line of this package's own text and runs it, and chapter 3
-# does so once before it is explained; no file from outside is involved.
+# The bug clinic changes a line of this package's own text and runs it; chapter 3 runs a
+# listing as it is pasted. No file from outside is involved.
 OWN_TEXT = {
     "src/aiayn/book/clinic.py": ["compile()", "exec()"],
     "03-attention.ipynb": ["exec()", "exec()"],
