@@ -8,7 +8,7 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -38,7 +38,9 @@ from aiayn.inference import (
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
+from aiayn.interop import export_onnx, to_marian
 from aiayn.machine import resolve_device
+from aiayn.model import Transformer
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
@@ -227,6 +229,35 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
     weights, info = average_checkpoints(paths)
     save_tensors(output or folder.average, weights, info)
     print(f"{output or folder.average}: the mean of {', '.join(p.name for p in paths)}")
+
+
+@app.command
+def export(
+    run: Positional[Path],
+    to: Literal["marian", "onnx"],
+    output: Path | None = None,
+) -> None:
+    """Write a trained model in another library's form, its tokenizer beside it.
+
+    aiayn export runs/multi30k --to marian
+
+    aiayn export runs/multi30k --to onnx --output web/model
+
+    Args:
+        run: A run's folder, or one of its .safetensors files.
+        to: marian, for Hugging Face transformers, or onnx: encoder and decoder step.
+        output: The folder to write; one in the run's folder if left out.
+    """
+    model, tokenizer = load_translator(run)
+    if not isinstance(model, Transformer):
+        raise InputError(f"{run} is a recurrent model; only a Transformer is exported.")
+    folder = output or (run if run.is_dir() else run.parent) / to
+    if to == "marian":
+        to_marian(model).save_pretrained(folder)
+    else:
+        export_onnx(model, folder)
+    tokenizer.save(folder / "tokenizer.model")
+    print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
 @app.command

@@ -7,6 +7,7 @@ step-000400.safetensors the last few checkpoints, weights only
 best.safetensors        the one of the lowest validation loss
 average.safetensors     the mean of the last few, made at the end
 state.safetensors       all that a resumed run needs, optimizer included
+pairs.*.npy             the training pairs as ids, if they are too many for the memory
 """
 
 import json
@@ -37,6 +38,9 @@ class RunFolder:
         self.best = self.path / "best.safetensors"
         self.average = self.path / "average.safetensors"
         self.state = self.path / "state.safetensors"
+        self.pairs = {
+            side: self.path / f"pairs.{side}" for side in ("source", "target")
+        }
 
     def checkpoints(self, until: int | None = None) -> list[Path]:
         """The checkpoints that were kept, oldest first.

@@ -59,6 +59,8 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
     Raises:
         InputError: The file is missing, cannot be read, is damaged, is not UTF-8, or
             holds far more than a text of its size can.
+
+    Not in the paper.
     """
     path = Path(path)
     name = str(path) if member is None else f"{member} in {path}"

@@ -19,7 +19,14 @@ from aiayn.errors import InputError
 from aiayn.files import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
-PAD_ID, BOS_ID, EOS_ID, UNK_ID = 0, 1, 2, 3
+PAD_ID = 0
+"""Fills short rows of a batch. Not in the paper."""
+BOS_ID = 1
+"""Stands before every target: the decoder reads it first. Not in the paper."""
+EOS_ID = 2
+"""Ends every source and every target. Not in the paper."""
+UNK_ID = 3
+"""Stands for a character that the vocabulary does not have. Not in the paper."""
 
 # sentencepiece's own limit is 4192, and it passes longer lines over without a word.
 MAX_TRAINING_LINE_BYTES = 65_536
@@ -41,6 +48,11 @@ def normalise(text: str) -> str:
     Runs of white space and control characters become one space, none at the ends;
     characters are composed (Unicode NFC), so that ü is one character however it was
     typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into m2.
+
+    Args:
+        text: Any text.
+
+    Not in the paper.
 
     >>> normalise("  a\\tcat\\n")
     'a cat'
@@ -67,16 +79,25 @@ class Tokenizer:
     ``decode(encode(text)) == normalise(text)``, as long as every character of the text
     is in the vocabulary. Others become the unknown token, decoded as ⁇, unless the
     tokenizer was trained with byte_fallback, which spells them as bytes.
+
+    Args:
+        model: A serialised sentencepiece model, which `train` and `load` give.
+
+    Raises:
+        InputError: The bytes are no model that `Tokenizer.train` could have made.
+
+    Paper: §5.1; Sennrich et al. (2016).
+
+    >>> lines = [line for pair in load_corpus("grammar", size=200).train for line in pair]
+    >>> tokenizer = Tokenizer.train(lines, vocab_size=300)
+    >>> ids = tokenizer.encode("The old dog sleeps.")
+    >>> tokenizer.decode(ids)
+    'The old dog sleeps.'
     """
 
     pad_id, bos_id, eos_id, unk_id = PAD_ID, BOS_ID, EOS_ID, UNK_ID
 
     def __init__(self, model: bytes) -> None:
-        """Wrap a serialised sentencepiece model; see `train` and `load`.
-
-        Raises:
-            InputError: The bytes are no model that `Tokenizer.train` could have made.
-        """
         import sentencepiece
 
         check_model(model)

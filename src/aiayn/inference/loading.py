@@ -25,6 +25,12 @@ def load_translator(
 
     Raises:
         InputError: There is none, or a file is damaged or of another configuration.
+
+    Not in the paper.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> model.config.vocab_size == tokenizer.vocab_size
+    True
     """
     path = Path(path)
     file = RunFolder(path).weights() if path.is_dir() else path

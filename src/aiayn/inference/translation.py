@@ -61,6 +61,9 @@ def translate(
             model's.
 
     Paper: §6.1.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
     rows = encode_sources(
         lines, model, tokenizer, max_pieces=max_pieces, first_line=first_line
@@ -107,6 +110,8 @@ def translate_stream(
 
     Raises:
         InputError: As `translate`; what precedes the chunk of the line was yielded.
+
+    Not in the paper.
     """
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")

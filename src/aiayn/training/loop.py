@@ -35,12 +35,19 @@ from aiayn.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a training leaves in memory; the folder holds the same on disk."""
+    """What a training leaves in memory; the folder holds the same on disk.
+
+    Paper: §5.
+    """
 
     run: RunFolder
+    """The folder, and where each file lies in it."""
     model: Translator
+    """The model, averaged over the last checkpoints (§6.1)."""
     tokenizer: Tokenizer
+    """The one that the model was trained with."""
     log: list[dict[str, Any]]
+    """One dictionary a line of the run's log; the first names the machine."""
 
 
 def train(config: TrainingConfig) -> TrainingResult:
@@ -58,6 +65,17 @@ def train(config: TrainingConfig) -> TrainingResult:
         KeyboardInterrupt: It was stopped; what was done is saved and can be resumed.
 
     Paper: §5.
+
+    Two steps of a tiny model; `TrainingConfig.grammar()` alone is a real one:
+
+    >>> model = TransformerConfig.tiny(vocab_size=400, d_model=16)
+    >>> result = train(
+    ...     TrainingConfig.grammar(
+    ...         model=model, corpus_size=500, steps=2, output=Path("runs/try")
+    ...     )
+    ... )
+    >>> result.log[-1]["step"]
+    2
     """
     return _run(config, resume=False)
 
@@ -85,6 +103,10 @@ def resume_training(
     Raises:
         InputError: The folder holds no run, or a damaged one; else as `train`.
         KeyboardInterrupt: As `train`.
+
+    Not in the paper.
+
+    >>> result = resume_training("runs/grammar")  # where Ctrl-C had stopped it
     """
     config = TrainingConfig.from_dict(read_json(RunFolder(path).config))
     changes = {"steps": steps, "device": device, "threads": threads}

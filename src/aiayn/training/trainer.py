@@ -34,6 +34,8 @@ class Trainer:
         model: What learns; it is moved to the processes' device.
         bos_id: What the decoder reads first.
         processes: Who takes part.
+
+    Paper: §5.3.
     """
 
     def __init__(
