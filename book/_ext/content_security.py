@@ -1,13 +1,13 @@
 """Each page says what may run on it: the site's own scripts, and nothing else.
 
-A content security policy in a ``meta`` element, since the hosts that serve books do not
-let one set headers. Worth: a script, a handler or an address that somebody brings into a
-page (through a package of the build, a chart's data, a text that a reader types into a
-page's tool) does not run, is not asked for, and receives nothing. Scripts inside a page
-are allowed one by one, by their hash, and text is never evaluated as a program: Vega
-interprets its expressions (``ast`` in charts.js). Styles may stand inside a page, since
-MathJax and Vega write theirs there. Not worth: a ``meta`` cannot forbid other sites to
-frame the book, and who can change the site's files can change the policy.
+A content security policy in a ``meta`` element, since the hosts that serve books do
+not let one set headers. Worth: a script, a handler or an address that somebody brings
+into a page (through a package of the build, a chart's data, a text that a reader types
+into a page's tool) does not run, is not asked for, and receives nothing. Scripts inside
+a page are allowed one by one, by their hash, and text is never evaluated as a program:
+Vega interprets its expressions (``ast`` in charts.js). Styles may stand inside a page,
+since MathJax and Vega write theirs there. Not worth: a ``meta`` cannot forbid other
+sites to frame the book, and who can change the site's files can change the policy.
 """
 
 import hashlib
