@@ -13,6 +13,7 @@ sites to frame the book, and who can change the site's files can change the poli
 import hashlib
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from html import unescape
 from pathlib import Path
 
@@ -40,12 +41,17 @@ _HANDLER = re.compile(r"\son[a-z]+=(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 RUNS = {"", "text/javascript", "application/javascript", "module"}
 
 
-def policy(page: str) -> str:
-    """The policy of a page, with a hash for each script and handler inside it."""
-    scripts, handlers = inline_code(page)
+def policy(page: str, handlers: Iterable[str] = ()) -> str:
+    """The policy of a page, with a hash for each script and handler inside it.
+
+    Args:
+        page: Its HTML.
+        handlers: Those of the whole site: the search reads other pages in its own.
+    """
+    scripts, own = inline_code(page)
     allowed = [POLICY["script-src"], *sorted({_hash(script) for script in scripts})]
-    if handlers:  # a few of the theme's buttons
-        allowed += ["'unsafe-hashes'", *sorted({_hash(code) for code in handlers})]
+    if handlers := {*own, *handlers}:  # three, of the theme's buttons
+        allowed += ["'unsafe-hashes'", *sorted(map(_hash, handlers))]
     rules = POLICY | {"script-src": " ".join(allowed)}
     return "; ".join(f"{name} {sources}" for name, sources in rules.items())
 
@@ -66,10 +72,10 @@ def inline_code(page: str) -> tuple[list[str], list[str]]:
     return scripts, handlers
 
 
-def with_policy(page: str) -> str:
+def with_policy(page: str, handlers: Iterable[str] = ()) -> str:
     """The page with its policy as the first thing in its head."""
     page = _OLD_META.sub("", page)
-    meta = _META.format(policy(page))
+    meta = _META.format(policy(page, handlers))
     return _HEAD.sub(lambda head: f"{head[0]}\n{meta}", page, count=1)
 
 
@@ -87,11 +93,15 @@ def protect_pages(app: Sphinx, exception: Exception | None) -> None:
     """Give every finished page its policy."""
     if exception or app.builder.format != "html":
         return
-    for path in Path(app.outdir).rglob("*.html"):
-        if "_static" in path.relative_to(app.outdir).parts:
-            continue  # the theme's unused templates
-        page = path.read_text(encoding="utf-8")
-        protected = with_policy(page)
+    pages = {
+        path: path.read_text(encoding="utf-8")
+        for path in Path(app.outdir).rglob("*.html")
+        # Below _static are the theme's unused templates.
+        if "_static" not in path.relative_to(app.outdir).parts
+    }
+    handlers = {code for page in pages.values() for code in inline_code(page)[1]}
+    for path, page in pages.items():
+        protected = with_policy(page, handlers)
         if protected != page:
             path.write_text(protected, encoding="utf-8")
 
