@@ -16,7 +16,7 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format bench site clean
+.PHONY: help environment book test serve lint types times format bench audit site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -74,6 +74,9 @@ bench: environment ## measure speed beside other libraries; RUN=… is a trained
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
 
+audit: environment ## open every page: accessibility, links, weight, speed; for run-times
+	@$(BIN)/python tools/audit.py
+
 clean: ## remove what was built; the environment stays
 	rm -rf _build
 
@@ -85,7 +88,7 @@ site:
 
 environment: $(ENVIRONMENT)
 
-$(ENVIRONMENT): requirements.txt pyproject.toml
+$(ENVIRONMENT): requirements.txt requirements-audit.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "No $(PYTHON) here: install Python 3.11 or newer, or say PYTHON=/path/to/python."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
@@ -93,5 +96,5 @@ $(ENVIRONMENT): requirements.txt pyproject.toml
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-audit.txt -e .
 	@touch $@

@@ -105,6 +105,14 @@ class Browser:
         """Run JavaScript in the page; returns what it returns."""
         return self.driver.execute_script(script, *arguments)
 
+    def run_slowly(self, script: str, *arguments, seconds: float):
+        """Run JavaScript that calls its last argument when it is done."""
+        self.driver.set_script_timeout(seconds)
+        try:
+            return self.driver.execute_async_script(script, *arguments)
+        finally:
+            self.driver.set_script_timeout(PATIENCE)
+
     def command(self, name: str, **parameters) -> dict:
         """A command of Chromium's own protocol."""
         return self.driver.execute_cdp_cmd(name, parameters)

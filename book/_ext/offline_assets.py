@@ -32,6 +32,8 @@ FONT_AWESOME_SCRIPT = re.compile(
 )
 # It hides the visible words of a folded cell's label from screen readers.
 FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"')
+# Sphinx's role for an entry of a list of references is no item of a list any more.
+REFERENCE_ENTRY = re.compile(r'role="doc-biblioentry"')
 
 
 def place_mathjax(target: Path) -> None:
@@ -103,6 +105,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
+        tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)
         if tidy != text:
             page.write_text(tidy, encoding="utf-8")
 

@@ -16,7 +16,7 @@ SITE = ROOT / "_build" / "html"
 
 def pages() -> list[str]:
     """Every page of the book, as an address below the site's."""
-    written = [*SITE.glob("book/*.html"), *SITE.glob("notebooks/*.html")]
+    written = [*SITE.glob("book/**/*.html"), *SITE.glob("notebooks/*.html")]
     return [path.relative_to(SITE).as_posix() for path in sorted(written)]
 
 

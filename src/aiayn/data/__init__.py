@@ -10,7 +10,7 @@ from aiayn.data.corpus import Corpus
 from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
 from aiayn.data.lines import LinesOnDisk
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.text import read_lines
+from aiayn.data.text import read_lines, read_stream
 from aiayn.data.tokenizer import (
     BOS_ID,
     EOS_ID,
@@ -45,5 +45,6 @@ __all__ = [
     "normalise",
     "read_lines",
     "read_parallel",
+    "read_stream",
     "tree_pairs",
 ]

@@ -30,10 +30,18 @@ class TokenRows:
 
     Row i is ``tokens[starts[i]:starts[i + 1]]``. Make it with `encode_lines` or with
     `TokenRows.from_lists`.
+
+    Not in the paper.
+
+    >>> rows = TokenRows.from_lists([[5, 6, 2], [7, 2]])
+    >>> len(rows), rows[1], rows.lengths.tolist()
+    (2, [7, 2], [3, 2])
     """
 
     tokens: Int[np.ndarray, " tokens"]
+    """All ids, one sentence after the other."""
     starts: Int64[np.ndarray, " rows_plus_1"]
+    """Where each sentence begins, and at last where all end."""
 
     @classmethod
     def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenRows":
@@ -107,10 +115,15 @@ class TokenRows:
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """Sentence pairs as ids: row i of the target translates row i of the source."""
+    """Sentence pairs as ids: row i of the target translates row i of the source.
+
+    Paper: §5.1.
+    """
 
     source: TokenRows
+    """What the encoder reads."""
     target: TokenRows
+    """What the decoder is to write."""
 
     @classmethod
     def from_lists(
@@ -128,7 +141,14 @@ class EncodedPairs:
 
 
 def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
-    """Each line as ids, with EOS at its end."""
+    """Each line as ids, with EOS at its end.
+
+    Args:
+        lines: Sentences.
+        tokenizer: Their vocabulary.
+
+    Paper: §5.1.
+    """
     lines = iter(lines)
     parts = []
     while chunk := list(islice(lines, CHUNK)):
@@ -154,6 +174,8 @@ def encode_pairs(
 
     Raises:
         InputError: No pair is left.
+
+    Paper: §5.1.
     """
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -13,7 +14,7 @@ def _leaks(logits: Tensor, changed: Tensor, place: int) -> bool:
 
 
 def _cases() -> list[tuple[Tensor, Tensor, int]]:
-    generator = torch.Generator().manual_seed(6)
+    generator = seeded(6)
     logits = torch.randn(5, 4, generator=generator)
     cases = []
     for place, moved in ((4, []), (2, [0]), (2, [3, 4]), (2, [2, 3, 4]), (1, [1])):

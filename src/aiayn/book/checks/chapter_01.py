@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -16,7 +17,7 @@ def _all_states(x: Tensor, keep: float) -> Tensor:
 
 
 def _state_cases() -> list[tuple[Tensor, float]]:
-    generator = torch.Generator().manual_seed(1)
+    generator = seeded(1)
     sizes = [(2, 0.5), (4, 0.5), (7, 0.25), (16, 0.75)]  # numbers, keep
     return [(torch.randn(n, generator=generator), keep) for n, keep in sizes]
 

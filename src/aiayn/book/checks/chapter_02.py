@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -25,7 +26,7 @@ def _additive(query: Tensor, keys: Tensor, values: Tensor, v: Tensor) -> Tensor:
 
 
 def _additive_cases() -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    generator = torch.Generator().manual_seed(2)
+    generator = seeded(2)
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
@@ -81,7 +82,7 @@ def _pool(h: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 
 def _pool_cases() -> list[tuple[Tensor, Tensor, Tensor]]:
-    generator = torch.Generator().manual_seed(22)
+    generator = seeded(22)
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)

@@ -7,6 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -21,7 +22,7 @@ def _soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def _lookup_cases() -> list[tuple[Tensor, Tensor, Tensor]]:
-    generator = torch.Generator().manual_seed(3)
+    generator = seeded(3)
     sizes = [(1, 2, 2), (3, 4, 2), (5, 2, 5), (4, 4, 4)]  # keys, d_k, d_v
     return [
         (

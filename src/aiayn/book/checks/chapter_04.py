@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -25,7 +26,7 @@ def _head_weights(query: Tensor, key: Tensor, num_heads: int) -> Tensor:
 
 
 def _head_weight_cases() -> list[tuple[Tensor, Tensor, int]]:
-    generator = torch.Generator().manual_seed(4)
+    generator = seeded(4)
     sizes = [(3, 8, 2), (5, 32, 4), (4, 18, 2)]  # words, d_model, heads
     return [
         (

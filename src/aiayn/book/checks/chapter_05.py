@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -28,7 +29,7 @@ def _self_attention(
 
 
 def _self_attention_cases() -> list[tuple]:
-    generator = torch.Generator().manual_seed(5)
+    generator = seeded(5)
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -25,7 +26,7 @@ def _add_and_norm(
 
 
 def _add_and_norm_cases() -> list[tuple]:
-    generator = torch.Generator().manual_seed(7)
+    generator = seeded(7)
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake
 
 
@@ -20,7 +21,7 @@ def _slow(weight: Tensor, tokens: Tensor) -> Tensor:
 
 
 def _cases() -> list[tuple[Tensor, Tensor]]:
-    generator = torch.Generator().manual_seed(8)
+    generator = seeded(8)
     sizes = [(5, 3, 4), (9, 16, 2), (4, 7, 6)]  # vocabulary, d_model, tokens
     return [
         (

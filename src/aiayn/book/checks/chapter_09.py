@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -108,7 +109,7 @@ def _in_turn(table: Tensor) -> Tensor:
 
 
 def _in_turn_cases() -> list[tuple[Tensor]]:
-    generator = torch.Generator().manual_seed(9)
+    generator = seeded(9)
     return [
         (torch.randn(places, d_model, generator=generator),)
         for places, d_model in ((1, 6), (3, 8), (5, 20))

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -88,7 +89,7 @@ def _picked(scores: Tensor, target: Tensor) -> Tensor:
 
 
 def _scored() -> list[tuple[Tensor, Tensor, int]]:
-    generator = torch.Generator().manual_seed(11)
+    generator = seeded(11)
     targets = [[[4, 5, 2, 0], [3, 4, 5, 2]], [[5, 2, 0, 0, 0], [4, 4, 3, 2, 0]]]
     return [
         (torch.randn(2, len(rows[0]), 6, generator=generator), torch.tensor(rows), 0)

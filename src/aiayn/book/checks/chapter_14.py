@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -26,7 +27,7 @@ def _adam_steps(
 
 
 def _adam_cases() -> list[tuple]:
-    generator = torch.Generator().manual_seed(14)
+    generator = seeded(14)
 
     def random(steps: int, scale: float) -> Tensor:
         return scale * torch.randn(steps, generator=generator, dtype=torch.float64)

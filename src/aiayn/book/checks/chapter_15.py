@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -28,7 +29,7 @@ def _authors_loss(
 
 
 def _loss_cases() -> list[tuple[Tensor, Tensor, float]]:
-    generator = torch.Generator().manual_seed(15)
+    generator = seeded(15)
     return [
         (
             torch.randn(tokens, vocab_size, generator=generator),

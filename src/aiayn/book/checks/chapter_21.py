@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -19,7 +20,7 @@ def _pool_heads(weight: Tensor, heads: int, groups: int) -> Tensor:
 
 def _matrices() -> list[tuple[Tensor, int, int]]:
     """Four heads in two groups, six in two, and all heads in one."""
-    generator = torch.Generator().manual_seed(21)
+    generator = seeded(21)
     return [
         (torch.randn(heads * d_k, 5, generator=generator), heads, groups)
         for heads, d_k, groups in ((4, 3, 2), (6, 2, 2), (4, 2, 1))
@@ -75,7 +76,7 @@ def _total_not_rescaled(tiles: Tensor) -> Tensor:
 
 def _tiles() -> list[tuple[Tensor]]:
     """Small scores, then rising ones too large for a plain exponential."""
-    generator = torch.Generator().manual_seed(21)
+    generator = seeded(21)
     small = torch.randn(3, 4, generator=generator, dtype=torch.float64)
     rising = torch.arange(3, dtype=torch.float64)[:, None]
     return [(small,), (small + rising,), (small + rising + 1000,), (small - 1000,)]

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 _Step = tuple[Tensor, Tensor, Tensor]
@@ -96,7 +97,7 @@ def _write_then_read(
 
 def _steps() -> list[tuple[Tensor, ...]]:
     """A word after others, and a first one."""
-    generator = torch.Generator().manual_seed(22)
+    generator = seeded(22)
 
     def draw(*shape: int) -> Tensor:
         return torch.rand(*shape, generator=generator, dtype=torch.float64) + 0.1

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -28,7 +29,7 @@ def _power_law(sizes: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
 
 def _points() -> list[tuple[Tensor, Tensor]]:
     """On a line, and near one."""
-    generator = torch.Generator().manual_seed(23)
+    generator = seeded(23)
     sizes = torch.tensor([1e3, 1e4, 3e5, 1e6], dtype=torch.float64)
     noise = torch.rand(4, generator=generator, dtype=torch.float64) / 10
     return [

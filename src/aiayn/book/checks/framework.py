@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from aiayn.book.checks.comparison import Hint, WrongAnswer, compare, describe
+from aiayn.book.checks.draws import other_inputs
 
 __all__ = ["FunctionCheck", "Mistake", "ValueCheck", "WrongAnswer"]
 
@@ -21,18 +22,24 @@ __all__ = ["FunctionCheck", "Mistake", "ValueCheck", "WrongAnswer"]
 class Mistake:
     """A typical wrong answer and what to say to the reader who gives it."""
 
-    answer: Any  # the function, or the value, that such a reader hands in
-    message: str  # what is wrong and what to look at, without the solution
+    answer: Any
+    """The function, or the value, that such a reader hands in."""
+    message: str
+    """What is wrong and what to look at, without the solution."""
 
 
 @dataclass(frozen=True)
 class FunctionCheck:
     """Checks a reader's function against a reference; call it with the function."""
 
-    exercise: str  # its number in the book: "3.2"
-    reference: Callable[..., Any]  # slow and obviously right
-    cases: Callable[[], Sequence[tuple[Any, ...]]]  # arguments; seeded, made anew
+    exercise: str
+    """Its number in the book: "3.2"."""
+    reference: Callable[..., Any]
+    """Slow and obviously right."""
+    cases: Callable[[], Sequence[tuple[Any, ...]]]
+    """Makes the arguments of each case anew, with `seeded`."""
     mistakes: tuple[Mistake, ...] = ()
+    """Typical wrong functions."""
 
     def __call__(self, answer: Any) -> None:
         """Print one line if the function is right.
@@ -50,9 +57,31 @@ class FunctionCheck:
             self._check_case(answer, arguments)
         print(f"✓ Exercise {self.exercise}: right, on {len(cases)} different inputs.")
 
+    def again(self, answer: Any, shift: int = 1_000_000) -> None:
+        """Check once more, on random inputs that a reader has not seen.
+
+        For whoever grades: an answer that knows the visible inputs by heart fails here.
+
+        Args:
+            answer: the function.
+            shift: which other inputs; each number draws its own.
+
+        Raises:
+            WrongAnswer: the function is not right on these inputs.
+        """
+        with other_inputs(shift):
+            self(answer)
+
     def _check_case(self, answer: Callable[..., Any], arguments: tuple) -> None:
         given = _copies(arguments)
-        got = answer(*given)
+        try:
+            got = answer(*given)
+        except NotImplementedError:
+            raise WrongAnswer(
+                f"exercise {self.exercise} is still to be done: put your answer in "
+                "place of the line that raises NotImplementedError, run its cell, and "
+                "then this one."
+            ) from None
         want = self.reference(*_copies(arguments))
 
         def hints() -> list[Hint]:
@@ -73,8 +102,11 @@ class ValueCheck:
     """Checks a number, a truth value or a tensor; call it with the value."""
 
     exercise: str
-    reference: Callable[[], Any]  # computes the right value
+    """Its number in the book."""
+    reference: Callable[[], Any]
+    """Computes the right value."""
     mistakes: tuple[Mistake, ...] = ()
+    """Typical wrong values."""
 
     def __call__(self, answer: Any) -> None:
         """Print one line if the value is right.

@@ -1,0 +1,79 @@
+"""The decks in a browser: nothing overflows, nothing is too small, no other host."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools")]
+
+import browser as chromium  # noqa: E402
+
+SLIDES = ROOT / "_build" / "slides"
+WIDTH, HEIGHT = 1280, 720
+# The body is set in 30 px on a slide of 720: shrunk to this, a line is still 1/40 of
+# the height, the least that lecture-hall guides ask for.
+SMALLEST = 0.6
+
+# Of each slide: its title, how far its content reaches over the edge, how it was scaled.
+MEASURED = """
+return [...document.querySelectorAll(".slides > section")].map(section => {
+  const content = section.querySelector(".content");
+  const factor = section.getBoundingClientRect().width / section.offsetWidth;
+  const scale = Number(content.dataset.scale);
+  return {
+    title: section.querySelector("h1, h2")?.textContent ?? "",
+    over: Math.max(
+      content.scrollHeight * scale - section.clientHeight,
+      content.scrollWidth * scale - section.clientWidth),
+    scale: scale,
+    words: content.textContent.trim().length,
+  };
+});
+"""
+
+
+def missing(reason: str) -> None:
+    """Skip, but fail where all tests are expected to run."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def decks() -> list[str]:
+    """The names of the decks that were made."""
+    return sorted(path.name for path in SLIDES.glob("*.html"))
+
+
+@pytest.fixture(scope="module")
+def window():
+    """A browser that reaches nothing but the decks."""
+    if not decks():
+        missing("There are no slides to test: run 'make slides' first.")
+    if chromium.find_browser() is None:
+        missing("There is no browser: install Debian's chromium and chromium-driver.")
+    with chromium.browsing(SLIDES) as opened:
+        opened.look(WIDTH, "light", height=HEIGHT)
+        yield opened
+
+
+@pytest.mark.parametrize("deck", decks() or ["index.html"])
+def test_every_slide_fits_and_can_be_read(window, deck):
+    """No slide's content leaves its slide, or had to be shrunk beyond reading."""
+    window.requests()
+    window.console()
+    window.open(deck)
+    asked = [url for url in window.requests() if not url.startswith("data:")]
+    assert asked
+    assert [url for url in asked if not url.startswith(window.address)] == []
+    if deck != "index.html":
+        window.wait(lambda: window.run("return document.documentElement.dataset.fitted"))
+        slides = window.run(MEASURED)
+        assert len(slides) > 5
+        assert [slide["title"] for slide in slides if slide["over"] > 1] == []
+        small = [slide for slide in slides if slide["scale"] < SMALLEST]
+        assert [(slide["title"], slide["scale"]) for slide in small] == []
+        assert [slide["title"] for slide in slides if not slide["words"]] == []
+    assert window.console() == []

@@ -1,0 +1,66 @@
+"""The assignment of a chapter, before it takes the form of nbgrader or of Otter.
+
+Its cells are the set-up, those cells of the chapter that the exercises depend on, and
+the exercises. It is short on purpose: marking runs it once for each student.
+"""
+
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+
+from course.exercises import Exercise
+from course.needs import cells_needed
+
+SET_UP = "set-up"
+INTRODUCTION = """\
+# {title}: exercises
+
+These are the exercises of [chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb).
+Work through the chapter first, and keep it open: it has the text and the figures.
+
+Run the cells from top to bottom. Where a line raises `NotImplementedError`, put your
+answer in its place. The cell after it checks your answer and says what is wrong, if
+anything is."""
+FROM_THE_CHAPTER = """\
+## What the exercises use
+
+The cells below are from the chapter. Run them, and leave them as they are."""
+ANSWER_HERE = "*Write your answer to exercise {number} here, in words.*"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What both tools make their notebook from."""
+
+    name: str  # the chapter's: "03-attention"
+    introduction: str
+    set_up: NotebookNode
+    before: list[NotebookNode]  # code cells of the chapter, in order
+    exercises: list[Exercise]
+
+
+def make_assignment(
+    name: str, notebook: NotebookNode, exercises: list[Exercise], place: tuple[str, str]
+) -> Assignment:
+    """The assignment of one chapter.
+
+    Args:
+        name: the notebook's name without its ending.
+        notebook: the solved chapter.
+        exercises: its exercises.
+        place: the repository's address and branch.
+    """
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    (set_up,) = (cell for cell in code if cell.id == SET_UP)
+    code.remove(set_up)
+    title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
+    address, branch = place
+    return Assignment(
+        name=name,
+        introduction=INTRODUCTION.format(
+            title=title, name=name, address=address, branch=branch
+        ),
+        set_up=set_up,
+        before=cells_needed(code, exercises),
+        exercises=exercises,
+    )

@@ -1,0 +1,49 @@
+"""Slides: one deck a chapter, with the figures of the last execution.
+
+``python tools/make_slides.py`` writes ``_build/slides/``, which opens without a network.
+`slides` holds the parts.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+
+from project import BUILD, CACHE, notebook_paths
+from slides.deck import slides_of
+from slides.page import deck_page, index_page, place_assets
+
+SLIDES = BUILD / "slides"
+
+
+def main() -> int:
+    """Write the decks of all chapters, or of those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="such as 03-attention; all by default")
+    parser.add_argument("--out", type=Path, default=SLIDES, help="the folder to write")
+    given = parser.parse_args()
+    cache = get_cache(CACHE)
+    place_assets(given.out)
+    decks = {}
+    for path in notebook_paths():
+        if given.names and path.stem not in given.names:
+            continue
+        notebook = nbformat.read(path, as_version=4)
+        try:
+            _, notebook = cache.merge_match_into_notebook(notebook)
+        except KeyError:
+            print(f"{path.name} has no outputs yet: run 'make book' first.")
+            return 1
+        slides = slides_of(notebook)
+        page = deck_page(slides, path.stem)
+        (given.out / f"{path.stem}.html").write_text(page, encoding="utf-8")
+        decks[path.stem] = slides[0].title
+    (given.out / "index.html").write_text(index_page(decks), encoding="utf-8")
+    print(f"{len(decks)} decks: open {given.out}/index.html.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
