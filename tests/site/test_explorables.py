@@ -378,3 +378,20 @@ def test_figures_fit_and_can_be_hit(show, width):
         ".filter(([box]) => Math.min(box.width, box.height) < 24).map(([, e]) => e)"
     )
     assert small == []
+
+
+def test_every_kind_is_in_the_book_and_comes_to_life(browser, site):
+    """In the chapters' own pages, with the site's scripts and styles around."""
+    kinds = set()
+    for path in sorted(site.glob("notebooks/*.html")):
+        if 'class="aiayn-explorable"' not in path.read_text(encoding="utf-8"):
+            continue
+        browser.look(390, "dark")
+        browser.open(path.relative_to(site).as_posix())
+        found = browser.run(
+            "return [...document.querySelectorAll('.aiayn-explorable')]"
+            ".map(f => [f.dataset.kind, 'live' in f.dataset, f.clientWidth])"
+        )
+        assert all(live and width > 300 for _, live, width in found), path.name
+        kinds |= {kind for kind, *_ in found}
+    assert kinds == {"walk", "softmax", "positions", "masks", "stepper"}
