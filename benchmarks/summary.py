@@ -143,6 +143,53 @@ def quality_lines(record: Record) -> list[str]:
     return lines + _not_measured(record)
 
 
+def growth_points(record: Record, axis: str) -> list[dict[str, float]]:
+    """One axis of the growth benchmark: measured beside predicted.
+
+    Returns:
+        For each value: target tokens a second and the peak of memory in MB, both as
+        medians; and what arithmetic predicts from the size in the middle: its rate of
+        operations for the speed, its memory and the difference in what must be kept.
+    """
+    start = {"axis": axis, "value": record["settings"]["middle"][axis]}
+    middles = rounds_of(record, OURS, start)
+    if not middles:
+        return []
+    rate = median(m["flops"] / m["seconds"] for m in middles)
+    rest = median(m["peak_mb"] - m["kept_mb"] for m in middles)
+    points = []
+    for value in dict.fromkeys(
+        m["value"] for m in record["measurements"] if m["axis"] == axis
+    ):
+        rounds = rounds_of(record, OURS, {"axis": axis, "value": value})
+        first = rounds[0]
+        per_operation = first["target_tokens"] / first["flops"]
+        shared = value if axis == "processes" else 1
+        points.append(
+            {
+                "value": value,
+                "speed": median(m["target_tokens"] / m["seconds"] for m in rounds),
+                "predicted_speed": per_operation * rate * shared,
+                "peak_mb": median(m["peak_mb"] for m in rounds),
+                "predicted_mb": rest + first["kept_mb"],
+            }
+        )
+    return points
+
+
+def growth_lines(record: Record) -> list[str]:
+    """The record of growth as a table of text."""
+    lines = ["", "target tokens a second and peak memory (predicted in brackets)"]
+    for axis in record["settings"]["middle"]:
+        lines.append(f"{axis}:")
+        lines += [
+            f"  {p['value']:6}{p['speed']:9,.0f}/s ({p['predicted_speed']:,.0f})"
+            f"{p['peak_mb']:9,.0f} MB ({p['predicted_mb']:,.0f})"
+            for p in growth_points(record, axis)
+        ]
+    return lines + _not_measured(record)
+
+
 def decoding_cases(record: Record) -> list[dict[str, Any]]:
     """Every search and workload that anyone was measured at."""
     keys = ("beam_size", "workload")

@@ -5,7 +5,9 @@ result is JSON too, on the last line of what is printed.
 """
 
 import json
+import os
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from torch.nn import functional as F
 
 from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
 from aiayn.inference import evaluate_bleu
+from aiayn.training.distributed import processes
 from benchmarks import workload
 
 PRODUCT_SIZE = 2048
@@ -96,6 +99,42 @@ def _unpadded(source: torch.Tensor) -> list[list[int]]:
     return [[token for token in row if token] for row in source.tolist()]
 
 
+def growth(job: dict) -> dict:
+    """Steps of our trainer at one size; several processes share each batch."""
+    from benchmarks.peers import ours
+
+    axis, value = job["case"]["axis"], job["case"]["value"]
+    count = value if axis == "processes" else 1
+    if count > 1 and "LOCAL_RANK" not in os.environ:
+        return _by_torchrun(count)
+    config, batch = workload.grown(axis, value, seed=1)
+    torch.manual_seed(1)
+    with processes(torch.device("cpu")) as group:
+        step = ours.training_step(ours.build(config), False, 4000, group)
+        for _ in range(2):
+            step(*batch)
+        group.wait()
+        watch = Stopwatch()
+        for _ in range(job["steps"]):
+            step(*batch)
+        group.wait()
+        return watch.read() | {
+            "target_tokens": job["steps"] * batch[1].numel(),
+            "flops": job["steps"] * workload.training_step_flops(config, batch),
+            "kept_mb": workload.kept_bytes(config, batch) / 2**20,
+            "first": group.first,
+        }
+
+
+def _by_torchrun(count: int) -> dict:
+    """What the first of several processes measures."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", str(count), "-m", "benchmarks.worker", sys.argv[1]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    results = [json.loads(x) for x in done.stdout.splitlines() if x[:1] == "{"]
+    return next(result for result in results if result["first"])
+
+
 def matrix_product(job: dict) -> dict:
     """GFLOP/s of one large product: what the machine can do at best.
 
@@ -145,12 +184,13 @@ def main() -> None:
         "training_step": training_step,
         "decoding": decoding,
         "time_to_quality": time_to_quality,
+        "growth": growth,
         "matrix_product": matrix_product,
     }
     result = measure[job["kind"]](job)
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print()
-    print(json.dumps(result | {"peak_mb": round(kilobytes / 1024)}))
+    print(json.dumps({"peak_mb": round(kilobytes / 1024)} | result))
 
 
 if __name__ == "__main__":

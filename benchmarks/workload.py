@@ -3,7 +3,7 @@
 They are written once, so that a peer's process needs neither corpus nor tokenizer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -37,6 +37,9 @@ CONFIG = TransformerConfig(
 LABEL_SMOOTHING = 0.1
 TOKENS_PER_BATCH = 2048
 """Places on the longer side of a batch, padding included."""
+
+MIDDLE = {"length": 32, "width": 256, "vocabulary": 8000, "processes": 1}
+"""The size from which `benchmarks.growth` goes out."""
 
 
 @dataclass(frozen=True)
@@ -166,3 +169,43 @@ def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor])
         + t * d * config.vocab_size
     )
     return 3 * 2 * forward
+
+
+def grown(
+    axis: str, value: int, seed: int
+) -> tuple[TransformerConfig, tuple[Tensor, Tensor]]:
+    """The middle size with one number changed: a model, and random rows for it."""
+    sizes = MIDDLE | {axis: value}
+    config = replace(
+        CONFIG,
+        d_model=sizes["width"],
+        d_ff=4 * sizes["width"],
+        vocab_size=sizes["vocabulary"],
+    )
+    rows = TOKENS_PER_BATCH // sizes["length"]
+    drawn = torch.Generator().manual_seed(seed)
+    shape = (2, rows, sizes["length"])
+    source, target = torch.randint(4, config.vocab_size, shape, generator=drawn)
+    return config, (source, target)
+
+
+def kept_bytes(config: TransformerConfig, batch: tuple[Tensor, Tensor]) -> int:
+    """Memory that grows with the sizes, as arithmetic has it; all numbers in float32.
+
+    Four numbers a parameter: its value, its gradient, Adam's two moments. And what the
+    backward pass must find again of the forward one: at the least the input of every
+    product, and in attention the weights.
+    """
+    (rows, s), (_, t) = (side.shape for side in batch)
+    d, d_ff, heads = config.d_model, config.d_ff, config.num_heads
+    attention = 5 * d  # its input, queries, keys, values, what the heads found
+    feed_forward = d + d_ff
+    encoder = s * (attention + feed_forward) + heads * s * s
+    decoder = t * (2 * attention + feed_forward) + heads * t * (s + t)
+    layers = config.num_encoder_layers * encoder + config.num_decoder_layers * decoder
+    parameters = (
+        config.vocab_size * d
+        + config.num_encoder_layers * (4 * d * d + 2 * d * d_ff)
+        + config.num_decoder_layers * (8 * d * d + 2 * d * d_ff)
+    )
+    return 4 * (4 * parameters + rows * layers)

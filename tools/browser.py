@@ -29,15 +29,19 @@ SWITCHES = (
 )
 PATIENCE = 30  # seconds, on a machine that does other things as well
 
-# All that a page does by itself: fonts, formulas, charts.
+# All that a page does by itself: fonts, formulas, charts; those further down it does
+# only when a reader comes near, or when it is asked.
 SETTLED = """
 const done = arguments[0];
-const formulas = window.MathJax?.startup?.promise ?? Promise.resolve();
+const started = window.MathJax?.startup?.promise ?? Promise.resolve();
+const formulas = started.then(
+  () => window.MathJax?.startup?.document?.lazyTypesetAll?.());
 const frame = () => new Promise(requestAnimationFrame);
 const ready = Promise.all([document.fonts.ready, formulas]);
 ready.then(frame).then(frame).then(() => done(true));
 """
 CHARTS_DRAWN = """
+window.drawAllCharts?.();
 return [...document.querySelectorAll(".vega-embed, [id^=altair-viz]")]
   .every(chart => chart.querySelector("svg, canvas"));
 """
@@ -104,6 +108,14 @@ class Browser:
     def run(self, script: str, *arguments):
         """Run JavaScript in the page; returns what it returns."""
         return self.driver.execute_script(script, *arguments)
+
+    def run_slowly(self, script: str, *arguments, seconds: float):
+        """Run JavaScript that calls its last argument when it is done."""
+        self.driver.set_script_timeout(seconds)
+        try:
+            return self.driver.execute_async_script(script, *arguments)
+        finally:
+            self.driver.set_script_timeout(PATIENCE)
 
     def command(self, name: str, **parameters) -> dict:
         """A command of Chromium's own protocol."""

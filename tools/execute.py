@@ -27,8 +27,9 @@ LAST_RUN = BUILD / "last_run.json"
 def digest(root: Path = ROOT) -> str:
     """A digest of what the outputs depend on besides the notebooks themselves."""
     total = hashlib.sha256(sys.version.encode())
-    package = (p for p in (root / "src").rglob("*") if p.suffix in {".py", ".json"})
-    for path in sorted([*package, root / "requirements.txt"]):
+    kinds = {".py", ".json", ".css", ".js"}
+    package = (p for p in (root / "src").rglob("*") if p.suffix in kinds)
+    for path in sorted([*package, *root.glob("requirements*.txt")]):
         total.update(path.relative_to(root).as_posix().encode())
         total.update(path.read_bytes())
     return total.hexdigest()

@@ -9,6 +9,7 @@ from aiayn.inference import beam_search, greedy_search, load_translator
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
 from aiayn.training.allocator import keep_freed_memory
+from aiayn.training.distributed import Processes
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Step, Translate, padded
 
@@ -18,7 +19,12 @@ def build(config: TransformerConfig) -> Transformer:
     return Transformer(config)
 
 
-def training_step(model: Transformer, narrow: bool, warmup_steps: int) -> Step:
+def training_step(
+    model: Transformer,
+    narrow: bool,
+    warmup_steps: int,
+    group: Processes | None = None,
+) -> Step:
     """The trainer's own step."""
     keep_freed_memory()  # as `aiayn.training.train` does
     config = TrainingConfig(
@@ -27,7 +33,7 @@ def training_step(model: Transformer, narrow: bool, warmup_steps: int) -> Step:
         warmup_steps=warmup_steps,
         device="cpu",
     )
-    trainer = Trainer(config, model, BOS_ID)
+    trainer = Trainer(config, model, BOS_ID, group)
     number = 0
 
     def step(source: Tensor, target: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.inference import load_translator
+from aiayn.interop import to_torch
 from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_encoding
 from benchmarks.peers.shared import (
     BOS_ID,
@@ -109,32 +110,8 @@ def searcher(model: Model) -> Translate:
 
 def with_weights_of(ours: Transformer) -> Model:
     """The same model in torch's layers; its biases in attention are zero."""
-    model = Model(ours.config)
+    model, stacks = Model(ours.config), to_torch(ours)
+    model.encoder, model.decoder = stacks.encoder, stacks.decoder
     with torch.no_grad():
         model.embedding.weight.copy_(ours.output_weight)
-        for mine, its in zip(ours.encoder.layers, model.encoder.layers, strict=True):
-            _copy_attention(mine.self_attention, its.self_attn)
-            _copy_feed_forward(mine, its)
-            its.norm1.load_state_dict(mine.self_attention_residual.norm.state_dict())
-            its.norm2.load_state_dict(mine.feed_forward_residual.norm.state_dict())
-        for mine, its in zip(ours.decoder.layers, model.decoder.layers, strict=True):
-            _copy_attention(mine.self_attention, its.self_attn)
-            _copy_attention(mine.cross_attention, its.multihead_attn)
-            _copy_feed_forward(mine, its)
-            its.norm1.load_state_dict(mine.self_attention_residual.norm.state_dict())
-            its.norm2.load_state_dict(mine.cross_attention_residual.norm.state_dict())
-            its.norm3.load_state_dict(mine.feed_forward_residual.norm.state_dict())
     return model
-
-
-def _copy_attention(mine: nn.Module, its: nn.MultiheadAttention) -> None:
-    three = (mine.query_projection, mine.key_projection, mine.value_projection)
-    its.in_proj_weight.copy_(torch.cat([projection.weight for projection in three]))
-    its.in_proj_bias.zero_()
-    its.out_proj.weight.copy_(mine.output_projection.weight)
-    its.out_proj.bias.zero_()
-
-
-def _copy_feed_forward(mine: nn.Module, its: nn.Module) -> None:
-    its.linear1.load_state_dict(mine.feed_forward.inner.state_dict())
-    its.linear2.load_state_dict(mine.feed_forward.outer.state_dict())

@@ -53,6 +53,14 @@ class Callouts(SphinxTransform):
         for quote in list(self.document.findall(nodes.block_quote)):
             if box := make_callout(quote):
                 quote.replace_self(box)
+                self._make_linkable(box)
+
+    def _make_linkable(self, box: callout) -> None:
+        """Let links of MyST find it by its anchor, as they find headings."""
+        slugs = getattr(self.document, "myst_slugs", None)
+        if slugs is not None:
+            title = box.children[0].astext()
+            slugs |= {anchor: (box.line, anchor, title) for anchor in box["ids"]}
 
 
 def make_callout(quote: nodes.block_quote) -> callout | None:

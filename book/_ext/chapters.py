@@ -1,6 +1,8 @@
 """The directive ``{chapters}``: the table of chapters, read from ``book/chapters.yml``.
 
 A chapter whose notebook is part of the book is a link; the others are named as planned.
+What readers type into the search to find a chapter stands there too (``found_by``), and
+becomes an entry of the index, which the search prefers to words of the text.
 """
 
 from collections.abc import Iterator
@@ -8,8 +10,9 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import index, pending_xref
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 
 DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
@@ -69,7 +72,36 @@ class Chapters(SphinxDirective):
         )
 
 
+def phrases() -> dict[str, list[str]]:
+    """What each chapter is found by, by its page."""
+    return {
+        f"notebooks/{chapter['name']}": chapter.get("found_by", [])
+        for part in parts()
+        for chapter in part["chapters"]
+    }
+
+
+class FoundBy(SphinxTransform):
+    """Enter a chapter into the index under its phrases."""
+
+    default_priority = 500  # before the entries are collected
+
+    def apply(self, **_: object) -> None:
+        wanted = phrases().get(self.env.docname, [])
+        first = next(self.document.findall(nodes.section), None)
+        if wanted and first is not None and first["ids"]:
+            target = first["ids"][0]
+            entries = [("single", words, target, "main", None) for words in wanted]
+            first.insert(1, index(entries=entries))
+
+
 def setup(app: Sphinx) -> dict:
-    """Register the directive."""
+    """Register the directive, and the transform for the search."""
     app.add_directive("chapters", Chapters)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.add_transform(FoundBy)
+    return {
+        "version": "1",
+        "env_version": 2,  # pages are read anew when this changes
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -177,6 +177,12 @@ def check(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return [name for name, data in env.metadata.items() if "shows-ledger" in data]
 
 
+def add_filter(app: Sphinx, page: str, template, context: dict, doctree) -> None:
+    """The script of the filters, on the page that shows claims."""
+    if "shows-ledger" in app.env.metadata.get(page, {}):
+        app.add_js_file("ledger.js", loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict:
     """Register the directive, and collect settlements while pages are read."""
     app.add_node(ledger_part)
@@ -187,4 +193,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.connect("env-updated", check)
+    app.connect("html-page-context", add_filter)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,13 @@
-"""A description for search engines and link previews: the page's first paragraph."""
+"""Every page's description, for search engines, link previews and the pages beside it.
+
+It is the page's first paragraph of running text.
+"""
 
 from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 LONGEST = 160  # characters; search results show no more
 
@@ -21,16 +25,32 @@ def describe(doctree: nodes.document) -> str:
     return ""
 
 
+def note_description(app: Sphinx, doctree: nodes.document) -> None:
+    """Remember what the page that was just read says of itself."""
+    app.env.metadata[app.env.docname]["description"] = describe(doctree)
+
+
+def description_of(env: BuildEnvironment, page: str) -> str:
+    """A page's description, or an empty string."""
+    return env.metadata[page].get("description", "") if page in env.metadata else ""
+
+
 def add_description(app: Sphinx, page, template, context: dict, doctree) -> None:
     """Add the meta tag, unless the page brings its own."""
     tags = context.get("metatags", "")
     if doctree is not None and 'name="description"' not in tags:
-        text = describe(doctree) or context.get("title", "")
+        text = description_of(app.env, page) or context.get("title", "")
         tag = f'<meta name="description" content="{escape(text)}" />'
         context["metatags"] = f"{tags}\n{tag}"
 
 
 def setup(app: Sphinx) -> dict:
     """Connect to the build."""
+    app.connect("doctree-read", note_description)
     app.connect("html-page-context", add_description)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,  # pages are read anew when this changes
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -33,9 +33,29 @@ class PageOfSections(SphinxDirective):
         section += list(content)
         return section
 
+    def title(self, name: str) -> str:
+        """How a chapter is called in running text."""
+        number = f"Chapter {int(name[:2])}, " if name[:2].isdigit() else ""
+        return f"{number}{titles()[name]}"
+
+    def place(self, where: str, words: str) -> pending_xref:
+        """A link to a notebook or, after a hash, to a heading in it."""
+        name, _, heading = where.partition("#")
+        # MyST resolves it, and complains of a heading that is not there.
+        return pending_xref(
+            "",
+            nodes.inline("", words),
+            refdomain="doc",
+            reftype="myst",
+            reftarget=f"notebooks/{name}",
+            reftargetid=heading or None,
+            refdoc=self.env.docname,
+            refexplicit=True,
+        )
+
     def chapter(self, name: str) -> nodes.Node:
         """A chapter's title: a link if it is written, else marked as to come."""
-        title = f"Chapter {int(name[:2])}, {titles()[name]}"
+        title = self.title(name)
         document = f"notebooks/{name}"
         if document not in self.env.found_docs:
             return nodes.emphasis("", f"{title} (to come)")
@@ -89,21 +109,9 @@ class ReadersQuestions(PageOfSections):
 
     def _ask(self, question: dict) -> nodes.Node:
         """The question, as a link to the heading that answers it, where one does."""
-        words = nodes.inline("", question["ask"])
         if "where" not in question:
-            return words
-        name, _, heading = question["where"].partition("#")
-        # MyST resolves it, and complains of a heading that is not there.
-        return pending_xref(
-            "",
-            words,
-            refdomain="doc",
-            reftype="myst",
-            reftarget=f"notebooks/{name}",
-            reftargetid=heading,
-            refdoc=self.env.docname,
-            refexplicit=True,
-        )
+            return nodes.inline("", question["ask"])
+        return self.place(question["where"], question["ask"])
 
 
 def of_kind(kind: str) -> Iterator[Discrepancy]:

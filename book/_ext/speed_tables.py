@@ -28,7 +28,7 @@ WORKLOADS = {
 }
 
 
-class _BenchmarkDirective(SphinxDirective):
+class BenchmarkDirective(SphinxDirective):
     """Reads a record and leaves its tables."""
 
     record: str
@@ -47,7 +47,7 @@ class _BenchmarkDirective(SphinxDirective):
         raise NotImplementedError
 
 
-class TrainingStep(_BenchmarkDirective):
+class TrainingStep(BenchmarkDirective):
     """The speed of a training step, in float32 and in bfloat16."""
 
     record = "training_step"
@@ -63,7 +63,7 @@ class TrainingStep(_BenchmarkDirective):
         return made
 
 
-class Decoding(_BenchmarkDirective):
+class Decoding(BenchmarkDirective):
     """The speed of a translation, for each search and each kind of batch."""
 
     record = "decoding"

@@ -16,6 +16,8 @@ from aiayn.files import write_atomically
 
 # What a JSON text in a header may weigh: more than any configuration of ours.
 MAX_INFO_BYTES = 1_000_000
+# What a JSON file may weigh, likewise.
+MAX_JSON_BYTES = 16 * 2**20
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -29,12 +31,18 @@ def read_json(path: Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        InputError: The file is missing or is not JSON.
+        InputError: The file is missing, is not JSON, or is larger than any of ours.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as stream:
+            content = stream.read(MAX_JSON_BYTES + 1)
+        if len(content) > MAX_JSON_BYTES:
+            raise ValueError(f"it has more than {MAX_JSON_BYTES:,} bytes")
+        return json.loads(content.decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not a JSON file that can be read: {error}."
@@ -60,6 +68,18 @@ def save_tensors(
         stream.write(content)
 
 
+# What safetensors, torch and JSON raise on files that are damaged or made to harm.
+_UNREADABLE = (
+    SafetensorError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    OverflowError,
+    RecursionError,
+    OSError,
+)
+
+
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `save_tensors` wrote, onto the CPU.
 
@@ -78,7 +98,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
                 )
             info = json.loads(text)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError, RecursionError, OSError) as error:
+    except _UNREADABLE as error:
         if isinstance(error, InputError):
             raise
         raise InputError(

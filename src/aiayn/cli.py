@@ -4,10 +4,11 @@ Each command is a function; tyro makes its flags and its help from the signature
 docstring and the dataclasses. What a command does, a notebook can do by the same calls.
 """
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -21,6 +22,7 @@ from aiayn.data import (
     load_corpus,
     load_treebank,
     read_lines,
+    read_stream,
 )
 from aiayn.errors import InputError
 from aiayn.inference import (
@@ -36,7 +38,9 @@ from aiayn.inference import (
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
+from aiayn.interop import export_onnx, to_marian
 from aiayn.machine import resolve_device
+from aiayn.model import Transformer
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
@@ -228,6 +232,35 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
 
 
 @app.command
+def export(
+    run: Positional[Path],
+    to: Literal["marian", "onnx"],
+    output: Path | None = None,
+) -> None:
+    """Write a trained model in another library's form, its tokenizer beside it.
+
+    aiayn export runs/multi30k --to marian
+
+    aiayn export runs/multi30k --to onnx --output web/model
+
+    Args:
+        run: A run's folder, or one of its .safetensors files.
+        to: marian, for Hugging Face transformers, or onnx: encoder and decoder step.
+        output: The folder to write; one in the run's folder if left out.
+    """
+    model, tokenizer = load_translator(run)
+    if not isinstance(model, Transformer):
+        raise InputError(f"{run} is a recurrent model; only a Transformer is exported.")
+    folder = output or (run if run.is_dir() else run.parent) / to
+    if to == "marian":
+        to_marian(model).save_pretrained(folder)
+    else:
+        export_onnx(model, folder)
+    tokenizer.save(folder / "tokenizer.model")
+    print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+
+
+@app.command
 def table3(
     output: Path = Path("runs/table3"),
     rows: tuple[str, ...] = (),
@@ -293,6 +326,7 @@ def corpus(
 
 def main() -> None:
     """Run the command that was typed; whatever goes wrong becomes one sentence."""
+    _write_any_text()
     try:
         app.cli(
             prog="aiayn",
@@ -308,6 +342,13 @@ def main() -> None:
         sys.exit(_complain(_explain(error), 1))
     except KeyboardInterrupt as stop:
         sys.exit(_complain(str(stop) or "Stopped.", 130))
+
+
+def _write_any_text() -> None:
+    """A terminal may lack a character; a file or a pipe gets UTF-8, as we read it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="replace")
 
 
 def _explain(error: OSError) -> str:
@@ -334,13 +375,7 @@ def _tell_result(result: TrainingResult) -> None:
 
 
 def _standard_input() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise InputError(
-                f"Line {number} of standard input is not UTF-8: convert it first."
-            ) from None
+    return read_stream(sys.stdin.buffer, "standard input")
 
 
 def _statistics(loaded: Corpus) -> Iterator[str]:

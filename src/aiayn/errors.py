@@ -7,4 +7,12 @@ class InputError(ValueError):
     The message is a sentence for a student: what was expected, what came, in which
     file, line or argument, and what to do. The command line prints it without a stack
     trace and exits with status 2.
+
+    Not in the paper.
+
+    >>> try:
+    ...     load_corpus("multi31k")
+    ... except InputError as error:
+    ...     print(str(error).split(";")[0])
+    There is no corpus 'multi31k'
     """

@@ -31,6 +31,7 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(path)
+        _settle(path.parent)
     except OSError as error:
         raise InputError(
             f"{path} cannot be written: {error.strerror}. Make room, or choose another "
@@ -39,3 +40,22 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what writes that were killed half-way have left in a folder.
+
+    Only for a folder into which nobody else is writing: a part may be somebody's work.
+    """
+    for part in folder.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
+def _settle(folder: Path) -> None:
+    """Have the folder's new entry on the disk too, before anything builds on it."""
+    with suppress(OSError):  # a system that cannot open a folder, or not flush one
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -7,9 +7,11 @@ step-000400.safetensors the last few checkpoints, weights only
 best.safetensors        the one of the lowest validation loss
 average.safetensors     the mean of the last few, made at the end
 state.safetensors       all that a resumed run needs, optimizer included
+pairs.*.npy             the training pairs as ids, if they are too many for the memory
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.files import remove_parts, write_atomically
 
 
 class RunFolder:
@@ -36,10 +38,23 @@ class RunFolder:
         self.best = self.path / "best.safetensors"
         self.average = self.path / "average.safetensors"
         self.state = self.path / "state.safetensors"
+        self.pairs = {
+            side: self.path / f"pairs.{side}" for side in ("source", "target")
+        }
 
-    def checkpoints(self) -> list[Path]:
-        """The checkpoints that were kept, oldest first."""
-        return sorted(self.path.glob("step-*.safetensors"))
+    def checkpoints(self, until: int | None = None) -> list[Path]:
+        """The checkpoints that were kept, oldest first.
+
+        Args:
+            until: The last step to look at; a training that was killed may have left
+                later ones than the step that it now stands at.
+        """
+        found: dict[int, Path] = {}
+        for path in self.path.glob("step-*.safetensors"):
+            if name := re.fullmatch(r"step-(\d{1,18})\.safetensors", path.name):
+                found[int(name[1])] = path
+        steps = sorted(found)
+        return [found[step] for step in steps if until is None or step <= until]
 
     def weights(self) -> Path:
         """The file to translate with: the average, else the best, else the last.
@@ -55,13 +70,27 @@ class RunFolder:
             "aiayn train --output, or one of its .safetensors files."
         )
 
+    def require(self) -> None:
+        """Refuse to write into a folder that was removed under a running training.
+
+        Raises:
+            InputError: It is gone; made anew, it would be half a run.
+        """
+        if not self.config.is_file():
+            raise InputError(
+                f"{self.path} is no run's folder any more: it was moved or removed "
+                "while the training was writing to it, or its disk was taken away. "
+                "Put it back and go on with 'aiayn resume', or begin anew."
+            )
+
     def save_checkpoint(
         self, weights: dict[str, Tensor], info: dict[str, Any], keep: int
     ) -> Path:
         """Write the weights of a step and remove all but the newest few."""
+        self.require()
         path = self.path / f"step-{info['step']:06d}.safetensors"
         save_tensors(path, weights, info)
-        for old in self.checkpoints()[:-keep]:
+        for old in self.checkpoints(until=info["step"])[:-keep]:
             old.unlink()
         return path
 
@@ -71,38 +100,82 @@ class RunFolder:
             shutil.copyfileobj(content, best)
 
     def append_log(self, record: dict[str, Any]) -> None:
-        """Add one line to the log."""
-        with self.log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        """Add one line to the log.
+
+        Raises:
+            InputError: The folder is gone, the disk full, …
+        """
+        self.require()
+        try:
+            with self.log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise InputError(
+                f"{self.log} cannot be written: {error.strerror}. Make room, then go "
+                f"on with 'aiayn resume {self.path}'; what was saved is whole."
+            ) from error
 
     def read_log(self) -> list[dict[str, Any]]:
-        """The log's records; a last line that was cut off in a crash is left out."""
+        """The log's records, up to a line that was cut off in a crash."""
         if not self.log.is_file():
             return []
         records = []
-        for line in self.log.read_text(encoding="utf-8").split("\n"):
+        for line in self.log.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
-                records.append(json.loads(line))
-            except ValueError:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
                 break
+            if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+                break
+            records.append(record)
         return records
 
-    def rewind_log(self, step: int) -> None:
-        """Forget what was logged after a step, because it will be done again."""
-        kept = [record for record in self.read_log() if record["step"] <= step]
+    def tidy(self, step: int) -> None:
+        """Remove what a killed training left behind, to go on from a step.
+
+        What was logged after it will be done again. So will the average be, at
+        whichever step the training now ends.
+        """
+        remove_parts(self.path)
+        kept = [
+            record
+            for record in self.read_log()
+            if record["step"] <= step and record.get("event") != "average"
+        ]
         text = "".join(json.dumps(record) + "\n" for record in kept)
         with write_atomically(self.log) as stream:
             stream.write(text.encode())
+
+    def has_state(self, first_validation: int) -> bool:
+        """Whether a training can go on from a saved state, or must begin once more.
+
+        Args:
+            first_validation: The step of the first checkpoint. The state is saved right
+                after it, so a kill in between leaves one without the other.
+
+        Raises:
+            InputError: There are later checkpoints. Their state has gone, and to begin
+                again would overwrite them.
+        """
+        if self.state.is_file():
+            return True
+        if self.checkpoints(until=first_validation) != self.checkpoints():
+            raise InputError(
+                f"{self.path} holds no state.safetensors, so there is nothing to "
+                "resume. Its checkpoints can translate; to train, begin with 'aiayn "
+                "train' and another --output."
+            )
+        return False
+
+    def save_state(self, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
+        """Write what a resumed run starts from."""
+        self.require()
+        save_tensors(self.state, tensors, info)
 
     def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What a resumed run starts from.
 
         Raises:
-            InputError: There is nothing to resume, or the file is damaged.
+            InputError: It is damaged.
         """
-        if not self.state.is_file():
-            raise InputError(
-                f"{self.path} holds no state.safetensors, so there is nothing to "
-                "resume: begin with 'aiayn train'."
-            )
         return load_tensors(self.state)

@@ -57,6 +57,26 @@ def test_the_table_names_all_who_were_measured_and_who_was_not():
     assert summary.peers_in(RECORD) == ["ours", "bart"]
 
 
+def test_what_arithmetic_predicts_goes_out_from_the_middle():
+    """Twice the operations a token: half the speed; memory grows by what is kept."""
+    known = {"peer": "ours", "axis": "width", "target_tokens": 100}
+    middle = known | {"value": 256, "flops": 1e9, "kept_mb": 10}
+    wide = known | {"value": 512, "flops": 2e9, "kept_mb": 40, "seconds": 3.0}
+    record = {
+        "settings": {"middle": {"width": 256}},
+        "measurements": [
+            middle | {"round": 1, "seconds": 1.0, "peak_mb": 210},
+            wide | {"round": 1, "peak_mb": 250},
+        ],
+    }
+    first, second = summary.growth_points(record, "width")
+    assert first["speed"] == first["predicted_speed"] == 100
+    assert second["predicted_speed"] == 50
+    assert second["speed"] == pytest.approx(100 / 3)
+    assert (second["predicted_mb"], second["peak_mb"]) == (240, 250)
+    assert summary.growth_points(record | {"measurements": [wide]}, "width") == []
+
+
 @pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda p: p.stem)
 def test_a_record_says_what_was_measured_where_and_when(path):
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -77,7 +97,7 @@ def test_a_record_says_what_was_measured_where_and_when(path):
     assert path.stem == "time_to_quality" or len(rounds) >= 3
 
 
-@pytest.mark.parametrize("name", ["training_step", "decoding"])
+@pytest.mark.parametrize("name", ["training_step", "decoding", "growth"])
 def test_no_path_of_a_machine_stands_in_a_record(name):
     path = RECORDS / f"{name}.json"
     if not path.exists():

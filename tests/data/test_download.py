@@ -124,8 +124,8 @@ def test_the_cache_can_be_shared(server):
     [
         ("dead", "did not answer"),
         ("gone", "answered 404"),
-        ("truncated", "broke off after 51,200 of 102,400 bytes"),
-        ("wrong", "sent another file of that size"),
+        ("truncated", "broke off 51,200 bytes early"),
+        ("wrong", "sent another file (sha256"),
         ("endless", "sent more than 102,400 bytes"),
         ("silent", "timed out"),
     ],

@@ -34,6 +34,8 @@ def project(tmp_path, monkeypatch):
     [
         ("src/aiayn/model.py", True),
         ("src/aiayn/claims.json", True),
+        ("src/aiayn/figure.css", True),
+        ("src/aiayn/figure.js", True),
         ("requirements.txt", True),
         ("README.md", False),
     ],

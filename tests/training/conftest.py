@@ -1,62 +1,17 @@
 """A corpus so small that a training takes a second, and a run of it."""
 
-import random
-
 import pytest
 
-from aiayn.model import TransformerConfig
-from aiayn.training import TrainingConfig
-
-NUMBERS = {
-    "one": "eins",
-    "two": "zwei",
-    "three": "drei",
-    "four": "vier",
-    "five": "fünf",
-    "six": "sechs",
-    "seven": "sieben",
-}
+from tests.training.numbers import number_training, write_numbers
 
 
 @pytest.fixture
 def corpus_folder(tmp_path):
     """Parallel text of a few numbers each, translated word by word."""
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    draw = random.Random(0)
-    for split, count in (("train", 200), ("validation", 20), ("test", 20)):
-        lines = [
-            draw.choices(list(NUMBERS), k=draw.randint(1, 3)) for _ in range(count)
-        ]
-        english = "".join(" ".join(line) + "\n" for line in lines)
-        german = "".join(" ".join(NUMBERS[w] for w in line) + "\n" for line in lines)
-        (folder / f"{split}.en").write_text(english, encoding="utf-8")
-        (folder / f"{split}.de").write_text(german, encoding="utf-8")
-    return folder
+    return write_numbers(tmp_path / "corpus")
 
 
 @pytest.fixture
 def config(corpus_folder, tmp_path):
     """A training of 24 steps; two epochs and a bit."""
-    return TrainingConfig(
-        corpus=str(corpus_folder),
-        output=tmp_path / "run",
-        model=TransformerConfig.tiny(
-            vocab_size=60,
-            d_model=16,
-            d_ff=32,
-            num_heads=2,
-            num_encoder_layers=1,
-            num_decoder_layers=1,
-        ),
-        tokens_per_batch=128,
-        steps=24,
-        warmup_steps=10,
-        log_every=5,
-        validate_every=8,
-        validation_sentences=0,
-        keep=2,
-        device="cpu",
-        threads=1,
-        progress=False,
-    )
+    return number_training(corpus_folder, tmp_path / "run")

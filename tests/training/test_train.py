@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from aiayn.checkpoint import load_tensors, read_json
-from aiayn.data import Batch, load_corpus
+from aiayn.data import Batch, LinesOnDisk, ParallelText, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import exact_match_rate, load_translator, translate
 from aiayn.model import Transformer, TransformerConfig
@@ -248,7 +248,7 @@ def test_a_diverged_loss_stops_and_keeps_the_last_good_state(config, monkeypatch
         return totals * math.nan if number == 18 else totals
 
     monkeypatch.setattr(Trainer, "step", explode)
-    with pytest.raises(InputError, match=r"loss is nan at step 20.*diverged"):
+    with pytest.raises(InputError, match=r"loss is nan at step 18.*diverged"):
         train(config)
     assert load_tensors(RunFolder(config.output).state)[1]["progress"]["step"] == 16
 
@@ -301,3 +301,26 @@ def test_plain_and_fast_training_are_one(config, tmp_path):
 def test_a_cool_down_must_fit_into_the_training(config, cooldown):
     with pytest.raises(InputError, match=r"between 0 \(none\) and steps, 10"):
         replace(config, steps=10, cooldown_steps=cooldown)
+
+
+def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
+    config, monkeypatch, tmp_path
+):
+    expected = train(config)
+    corpus = load_corpus(config.corpus)
+    sides = {
+        side: LinesOnDisk.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
+        for side in ("source", "target")
+    }
+    large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})
+    monkeypatch.setattr(
+        "aiayn.training.preparation.load_corpus", lambda *_, **__: large
+    )
+    own = replace(config, output=tmp_path / "large")
+    assert losses(train(own).run.path) == losses(expected.run.path)
+    pairs = sorted(own.output.glob("pairs.*.npy"))
+    assert len(pairs) == 4
+    for path in pairs:
+        os.utime(path, (0, 0))
+    resume_training(own.output, steps=own.steps + 1)
+    assert {path.stat().st_mtime for path in pairs} == {0}

@@ -2,6 +2,8 @@
 
 Nothing here is imported by ``import aiayn``. Charts live in `aiayn.book.plots` and
 exercise checks in `aiayn.book.checks`; a notebook imports those by name.
+
+Not in the paper.
 """
 
 from aiayn.book.claims import settle

@@ -8,8 +8,9 @@ from aiayn.data.batching import Batch, TokenBatches, map_batches
 from aiayn.data.corpora import CORPORA, load_corpus
 from aiayn.data.corpus import Corpus
 from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
+from aiayn.data.lines import LinesOnDisk
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.text import read_lines
+from aiayn.data.text import read_lines, read_stream
 from aiayn.data.tokenizer import (
     BOS_ID,
     EOS_ID,
@@ -31,6 +32,7 @@ __all__ = [
     "Batch",
     "Corpus",
     "EncodedPairs",
+    "LinesOnDisk",
     "ParallelText",
     "TokenBatches",
     "TokenRows",
@@ -43,5 +45,6 @@ __all__ = [
     "normalise",
     "read_lines",
     "read_parallel",
+    "read_stream",
     "tree_pairs",
 ]

@@ -29,11 +29,16 @@ class Batch:
 
     The target has no BOS: it is the labels. The decoder's input is the target shifted
     right (`aiayn.model.shift_right`).
+
+    Paper: §5.1.
     """
 
     source: Int64[Tensor, "batch source_length"]
+    """What the encoder reads."""
     target: Int64[Tensor, "batch target_length"]
+    """What the decoder is to write."""
     pad_id: int = PAD_ID
+    """What fills short rows."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
@@ -60,6 +65,23 @@ class TokenBatches:
 
     In an epoch every pair comes once. Its batches are a function of the seed and the
     epoch's number alone, so that a stopped run can resume in the middle of any epoch.
+
+    Args:
+        pairs: What to cut into batches.
+        tokens_per_batch: The most places a batch may have on either side, padding
+            included.
+        seed: Of the order.
+        pad_id: What fills short rows.
+
+    Raises:
+        InputError: There are no pairs, or one that does not fit into a batch.
+
+    Paper: §5.1, about 25,000 tokens on each side.
+
+    >>> pairs = EncodedPairs.from_lists([([5, 6, 2], [7, 2]), ([8, 2], [9, 2])])
+    >>> [batch] = TokenBatches(pairs, tokens_per_batch=6).epoch(0)
+    >>> sorted(batch.source.tolist())
+    [[5, 6, 2], [8, 2, 0]]
     """
 
     def __init__(
@@ -70,18 +92,6 @@ class TokenBatches:
         seed: int = 0,
         pad_id: int = PAD_ID,
     ) -> None:
-        """Sort the pairs by length and find where to cut.
-
-        Args:
-            pairs: What to cut into batches.
-            tokens_per_batch: The most places a batch may have on either side, padding
-                included.
-            seed: Of the order.
-            pad_id: What fills short rows.
-
-        Raises:
-            InputError: There are no pairs, or one that does not fit into a batch.
-        """
         self.pairs, self.seed, self.pad_id = pairs, seed, pad_id
         self._source, self._target = pairs.source.lengths, pairs.target.lengths
         self._longer = np.maximum(self._source, self._target)
@@ -176,6 +186,8 @@ def map_batches(
 
     Returns:
         The results, in the order of the rows.
+
+    Not in the paper.
     """
     order = np.argsort(rows.lengths, kind="stable")
     results: list[Result | None] = [None] * len(rows)

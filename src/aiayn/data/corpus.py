@@ -9,14 +9,23 @@ from aiayn.errors import InputError
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel text in named splits, with what its makers ask us to pass on."""
+    """Parallel text in named splits, with what its makers ask us to pass on.
+
+    Paper: §5.1.
+    """
 
     name: str
+    """As `load_corpus` knows it, or the folder."""
     source_language: str
+    """en, de, …"""
     target_language: str
+    """Likewise; trees for a parser."""
     splits: Mapping[str, ParallelText]
+    """By name: train, validation, test and what else there is."""
     licence: str
+    """On what terms one has it."""
     citation: str
+    """Whom to cite."""
 
     @property
     def train(self) -> ParallelText:

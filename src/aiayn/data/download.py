@@ -3,6 +3,7 @@
 A file is looked for in the folder that the environment variable AIAYN_DATA names, then
 in the cache (AIAYN_CACHE, else the user's cache folder), then fetched from the first of
 several mirrors that sends the expected bytes. It is in the cache whole or not at all.
+Of a few large files nobody has published a checksum; a warning says so.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,26 +26,49 @@ from aiayn.files import write_atomically
 # A mirror that sends less than this over the whole file is given up.
 SLOWEST_BYTES_PER_SECOND = 10_000
 
+# A file of which nobody has published the size may have this many bytes.
+LARGEST = 4 * 2**30
+
 
 @dataclass(frozen=True)
 class RemoteFile:
     """A file of a corpus, and where to get it."""
 
     path: str  # below AIAYN_DATA and below the cache: "multi30k/train.en.gz"
-    size: int  # bytes
-    sha256: str
+    size: int | None  # bytes; None: nobody has published it
+    sha256: str | None
     mirrors: tuple[str, ...]  # addresses, the first to be tried first
+    md5: str | None = None  # only where nobody has published a sha256
+
+    @property
+    def verified(self) -> bool:
+        """Whether there is a checksum to hold the file to."""
+        return self.checksum is not None
+
+    @property
+    def checksum(self) -> tuple[str, str] | None:
+        """The kind of the checksum and its value."""
+        for kind in ("sha256", "md5"):
+            if value := getattr(self, kind):
+                return kind, value
+        return None
 
     def fault(self, path: Path) -> str | None:
         """What is wrong with the copy at path; None if it is the expected file."""
         size = path.stat().st_size
-        if size != self.size:
+        if self.size is not None and size != self.size:
             return f"it has {size:,} bytes instead of {self.size:,}"
+        if self.checksum is None:
+            return None
+        kind, expected = self.checksum
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != self.sha256:
-            return f"its sha256 is {found} instead of {self.sha256}"
-        return None
+            found = hashlib.file_digest(stream, kind).hexdigest()
+        return None if found == expected else f"its {kind} is {found}, not {expected}"
+
+    def __str__(self) -> str:
+        """What is known of it, for a message."""
+        size = "size unknown" if self.size is None else f"{self.size:,} bytes"
+        return f"{size}, {' '.join(self.checksum or ('no published checksum',))}"
 
 
 def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[str, ...]:
@@ -114,13 +139,19 @@ def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> 
         try:
             with write_atomically(path) as stream:
                 _receive(url, file, stream, progress, timeout)
-            return path
         except _MirrorFailedError as failure:
             failures.append(f"{url} {failure}")
+            continue
+        if not file.verified:
+            warnings.warn(
+                f"{file.path} is unverified: nobody has published a checksum of it.",
+                stacklevel=2,
+            )
+        return path
     raise InputError(
         f"{file.path} could not be fetched: {'; '.join(failures)}. Check the network, "
-        f"or fetch it by hand ({file.size:,} bytes, sha256 {file.sha256}) and save it "
-        f"as {path}, or as {file.path} in a folder that you name in AIAYN_DATA."
+        f"or fetch it by hand ({file}) and save it as {path}, or as {file.path} in a "
+        "folder that you name in AIAYN_DATA."
     )
 
 
@@ -148,26 +179,26 @@ def _receive(
     url: str, file: RemoteFile, stream: BinaryIO, progress: bool, timeout: float
 ) -> None:
     """Write what url sends to stream; fail unless it is the expected file."""
-    digest, received = hashlib.sha256(), 0
-    deadline = time.monotonic() + timeout + file.size / SLOWEST_BYTES_PER_SECOND
+    kind, expected = file.checksum or ("sha256", None)
+    digest, received = hashlib.new(kind), 0
+    most = file.size or LARGEST
+    deadline = time.monotonic() + timeout + most / SLOWEST_BYTES_PER_SECOND
     with tqdm(
         total=file.size, unit="B", unit_scale=True, desc=file.path, disable=not progress
     ) as bar:
         for chunk in _chunks(url, timeout):
             received += len(chunk)
-            if received > file.size:
-                raise _MirrorFailedError(f"sent more than {file.size:,} bytes")
+            if received > most:
+                raise _MirrorFailedError(f"sent more than {most:,} bytes")
             if time.monotonic() > deadline:
                 raise _MirrorFailedError("was too slow")
             digest.update(chunk)
             stream.write(chunk)
             bar.update(len(chunk))
-    if received < file.size:
+    if file.size is not None and received < file.size:
         raise _MirrorFailedError(f"broke off after {received:,} of {file.size:,} bytes")
-    if digest.hexdigest() != file.sha256:
-        raise _MirrorFailedError(
-            f"sent another file of that size (sha256 {digest.hexdigest()})"
-        )
+    if expected is not None and digest.hexdigest() != expected:
+        raise _MirrorFailedError(f"sent another file ({kind} {digest.hexdigest()})")
 
 
 def _chunks(url: str, timeout: float) -> Iterator[bytes]:
@@ -178,6 +209,8 @@ def _chunks(url: str, timeout: float) -> Iterator[bytes]:
             # read1 returns what has come; read would wait for a mirror that drips.
             while chunk := response.read1(2**16):
                 yield chunk
+            if response.length:  # what was announced and has not come
+                raise _MirrorFailedError(f"broke off {response.length:,} bytes early")
     except urllib.error.HTTPError as error:
         raise _MirrorFailedError(f"answered {error.code} {error.reason}") from error
     except urllib.error.URLError as error:

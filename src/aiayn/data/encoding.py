@@ -8,6 +8,7 @@ be gathered in one step.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 from aiayn.data.parallel import ParallelText
 from aiayn.data.tokenizer import EOS_ID, Tokenizer
 from aiayn.errors import InputError
+from aiayn.files import write_atomically
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000
@@ -28,10 +30,18 @@ class TokenRows:
 
     Row i is ``tokens[starts[i]:starts[i + 1]]``. Make it with `encode_lines` or with
     `TokenRows.from_lists`.
+
+    Not in the paper.
+
+    >>> rows = TokenRows.from_lists([[5, 6, 2], [7, 2]])
+    >>> len(rows), rows[1], rows.lengths.tolist()
+    (2, [7, 2], [3, 2])
     """
 
     tokens: Int[np.ndarray, " tokens"]
+    """All ids, one sentence after the other."""
     starts: Int64[np.ndarray, " rows_plus_1"]
+    """Where each sentence begins, and at last where all end."""
 
     @classmethod
     def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenRows":
@@ -78,13 +88,42 @@ class TokenRows:
         ids[real] = self.tokens[places[real]]
         return torch.from_numpy(ids)
 
+    def save(self, path: Path) -> None:
+        """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
+        for name, array in (("tokens", self.tokens), ("starts", self.starts)):
+            with write_atomically(path.with_name(f"{path.name}.{name}.npy")) as stream:
+                np.save(stream, array, allow_pickle=False)
+
+    @classmethod
+    def open(cls, path: Path) -> "TokenRows":
+        """What `save` wrote, left on disk: processes share the memory that it takes.
+
+        Raises:
+            InputError: A file is missing or cut short.
+        """
+        try:
+            tokens, starts = (
+                np.load(path.with_name(f"{path.name}.{name}.npy"), mmap_mode="r")
+                for name in ("tokens", "starts")
+            )
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"The encoded text {path} cannot be read: {error}."
+            ) from error
+        return cls(tokens, starts)
+
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """Sentence pairs as ids: row i of the target translates row i of the source."""
+    """Sentence pairs as ids: row i of the target translates row i of the source.
+
+    Paper: §5.1.
+    """
 
     source: TokenRows
+    """What the encoder reads."""
     target: TokenRows
+    """What the decoder is to write."""
 
     @classmethod
     def from_lists(
@@ -102,7 +141,14 @@ class EncodedPairs:
 
 
 def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
-    """Each line as ids, with EOS at its end."""
+    """Each line as ids, with EOS at its end.
+
+    Args:
+        lines: Sentences.
+        tokenizer: Their vocabulary.
+
+    Paper: §5.1.
+    """
     lines = iter(lines)
     parts = []
     while chunk := list(islice(lines, CHUNK)):
@@ -128,6 +174,8 @@ def encode_pairs(
 
     Raises:
         InputError: No pair is left.
+
+    Paper: §5.1.
     """
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)

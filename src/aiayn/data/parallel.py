@@ -15,11 +15,20 @@ class ParallelText:
 
     The sides are sequences of strings, tuples for every corpus that fits into memory; a
     loader of a larger one may give a sequence that reads from disk.
+
+    Paper: §5.1.
+
+    >>> text = ParallelText(("a dog", "a cat"), ("ein Hund", "eine Katze"))
+    >>> len(text), list(text[:1])
+    (2, [('a dog', 'ein Hund')])
     """
 
     source: Sequence[str]
+    """Sentences to translate."""
     target: Sequence[str]
-    skipped: tuple[int, ...] = ()  # numbers of the lines left out, counted from 1
+    """Their translations."""
+    skipped: tuple[int, ...] = ()
+    """Numbers of the lines of a file that were left out, counted from 1."""
 
     def __post_init__(self) -> None:
         """Hold the two sides to the same length."""
@@ -57,6 +66,8 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
     Raises:
         InputError: A file cannot be read (see `aiayn.data.text.read_lines`), the files
             differ in their number of lines, or no pair is left.
+
+    Not in the paper.
     """
     sources = tuple(read_lines(source_path))
     targets = tuple(read_lines(target_path))

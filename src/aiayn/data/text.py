@@ -59,6 +59,8 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
     Raises:
         InputError: The file is missing, cannot be read, is damaged, is not UTF-8, or
             holds far more than a text of its size can.
+
+    Not in the paper.
     """
     path = Path(path)
     name = str(path) if member is None else f"{member} in {path}"
@@ -78,6 +80,24 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
         ) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def read_stream(stream: Stream, name: str) -> Iterator[str]:
+    """The lines of a stream that is open already, such as standard input.
+
+    Args:
+        stream: Of bytes.
+        name: What messages call it.
+
+    Yields:
+        One line after the other, as `read_lines` gives them.
+
+    Raises:
+        InputError: A line is not UTF-8, or too long.
+
+    Not in the paper.
+    """
+    yield from _decode(stream, name, sys.maxsize)
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from aiayn.errors import InputError
 from aiayn.trees import Tree, cut_function_tags, linearise
 
 TREES = "trees"
-"""What `load_corpus` calls the target language of a parser."""
+"""What `load_corpus` calls the target language of a parser. Not in the paper."""
 
 TREEBANKS = ("grammar", "gum")
+"""The names that `load_treebank` knows. Not in the paper, which parses WSJ text."""
 
 
 def load_treebank(
@@ -40,6 +41,8 @@ def load_treebank(
 
     Raises:
         InputError: There is no such treebank, or its files are not there.
+
+    Paper: §6.3, which takes the Wall Street Journal of the Penn Treebank.
     """
     if name == "gum":
         return read_gum()
@@ -56,6 +59,11 @@ def load_treebank(
 
 def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
     """Sentences and their linearised trees, without function tags.
+
+    Args:
+        trees: Trees of sentences.
+
+    Paper: §6.3; Vinyals et al. (2015).
 
     >>> from aiayn.trees import parse_tree
     >>> list(tree_pairs([parse_tree("(S (NP-SBJ (NN Tea)) (VP (VBZ helps)))")]))

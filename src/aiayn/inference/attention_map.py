@@ -23,7 +23,10 @@ from aiayn.model.recurrent import RecurrentTranslator
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """How much each piece of a translation looked at each piece of its source."""
+    """How much each piece of a translation looked at each piece of its source.
+
+    Paper: §3.2.3; Figures 3–5 draw the encoder's.
+    """
 
     source: list[str]
     """Pieces of the source, the end token included."""
@@ -61,6 +64,8 @@ def cross_attention_map(
     Raises:
         InputError: The line is empty, there is no such layer or head, or the model has
             no attention.
+
+    Paper: §3.2.3; Figures 3–5 draw the encoder's.
     """
     source = encode_sources([line], model, tokenizer)[0]
     if source == [tokenizer.eos_id]:
@@ -123,6 +128,8 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
     Args:
         attention: What to draw.
         width: Columns of the page.
+
+    Not in the paper.
     """
     labels = [_printable(piece)[:_LONGEST_LABEL] for piece in attention.target]
     label_width = max(map(_width, labels))

@@ -53,7 +53,11 @@ def beam_search(
     extra_length: int = 50,
     max_length: int | None = None,
 ) -> list[Hypothesis]:
-    """The best output that beam search finds for each sentence.
+    r"""The best output that beam search finds for each sentence.
+
+    $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
+
+    with the penalty of `gnmt_length_penalty`.
 
     Args:
         model: A `Transformer` or a `RecurrentTranslator`.
@@ -73,6 +77,12 @@ def beam_search(
         InputError: The model's scores are NaN, or an argument makes no sense.
 
     Paper: §6.1.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source = torch.tensor([[5, 6, 2], [7, 2, 0]])  # two sentences, padded
+    >>> first, second = beam_search(model, source, bos_id=1, eos_id=2, beam_size=4)
+    >>> len(first.tokens) < 3 + 50  # the input's length + 50, the end included
+    True
     """
     found = beam_search_n_best(
         model,
@@ -105,6 +115,8 @@ def beam_search_n_best(
     Args:
         num_best: How many are wanted, at most beam_size. There may be fewer where the
             search ends at the limit.
+
+    Paper: §6.1.
     """
     if beam_size < 1 or not 1 <= num_best <= beam_size:
         raise InputError(

@@ -24,7 +24,10 @@ _POSITIONS = 4096
 
 @dataclass(frozen=True, slots=True)
 class BleuResult:
-    """A BLEU score and how it came about."""
+    """A BLEU score and how it came about.
+
+    Paper: §6.1.
+    """
 
     score: float
     """Between 0 and 100."""
@@ -39,7 +42,10 @@ class BleuResult:
 
 @dataclass(frozen=True, slots=True)
 class PerplexityResult:
-    """How well a model predicts each next piece of the references."""
+    """How well a model predicts each next piece of the references.
+
+    Paper: §6.2, Table 3.
+    """
 
     loss: float
     """Mean of -log p(piece), in nats, without label smoothing."""
@@ -56,7 +62,13 @@ def evaluate_bleu(
     tokenize: str = "13a",
     lowercase: bool = False,
 ) -> BleuResult:
-    """BLEU of translations against one reference each.
+    r"""BLEU of translations against one reference each.
+
+    $$\mathrm{BLEU} = 100 · \min(1, e^{1 - r / c})
+    · \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
+
+    of the precisions $p_n$ of n-grams and the lengths r of the references and c of the
+    translations, all summed over the sentences first.
 
     Args:
         hypotheses: Translations, as plain text.
@@ -69,6 +81,10 @@ def evaluate_bleu(
             no such tokenizer.
 
     Paper: §6.1, Table 2; Papineni et al. (2002); Post (2018).
+
+    >>> result = evaluate_bleu(["the cat sat on a mat"], ["the cat sat on the mat"])
+    >>> round(result.score, 1)
+    53.7
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -88,8 +104,14 @@ def evaluate_bleu(
 def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """The share of translations, between 0 and 1, that are their references exactly.
 
+    Args:
+        hypotheses: Translations, as plain text.
+        references: As many references, as plain text.
+
     Raises:
         InputError: There is nothing to compare, or their numbers differ.
+
+    Not in the paper: a corpus with one right answer a sentence allows it.
 
     >>> exact_match_rate(["ein Hund", "eine Katze"], ["ein Hund", "ein Kater"])
     0.5
@@ -102,7 +124,9 @@ def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> fl
 def perplexity(
     model: Translator, batches: Iterable[Batch], *, bos_id: int
 ) -> PerplexityResult:
-    """How well a model predicts the targets, each piece from the right ones before it.
+    r"""How well a model predicts the targets, each piece from the right ones before it.
+
+    $$\exp\left(-\tfrac{1}{m} \sum_t \log p(y_t \mid y_1, …, y_{t-1}, X)\right)$$
 
     Args:
         model: On whichever device it should run.

@@ -29,7 +29,9 @@ def greedy_search(
     extra_length: int = 50,
     max_length: int | None = None,
 ) -> list[Hypothesis]:
-    """Write an output for each sentence, always taking the most probable token.
+    r"""Write an output for each sentence, always taking the most probable token.
+
+    $$y_t = \mathrm{argmax}_y\, p(y \mid y_1, …, y_{t-1}, X)$$
 
     An output that reaches its limit is ended there. A sentence whose output has ended
     leaves the batch.
@@ -48,6 +50,14 @@ def greedy_search(
 
     Raises:
         InputError: The model's scores are NaN, or a limit makes no sense.
+
+    Paper: §3.1, one symbol at a time; §6.1 reports beam search only.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source = torch.tensor([[5, 6, 2], [7, 2, 0]])  # two sentences, padded
+    >>> outputs = greedy_search(model, source, bos_id=1, eos_id=2, max_length=6)
+    >>> len(outputs), len(outputs[0].tokens) < 6  # the end token included
+    (2, True)
     """
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)

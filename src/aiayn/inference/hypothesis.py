@@ -23,7 +23,10 @@ from aiayn.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One output of a search."""
+    """One output of a search.
+
+    Paper: §6.1.
+    """
 
     tokens: list[int]
     """The pieces that were written, without start and end token."""
@@ -105,7 +108,13 @@ def output_limits(
 
 @contextmanager
 def evaluating(model: Searchable) -> Iterator[None]:
-    """No dropout and no gradients inside; afterwards each module is as it was."""
+    """No dropout and no gradients inside; afterwards each module is as it was.
+
+    Args:
+        model: What is to be evaluated.
+
+    Paper: §5.4, whose dropout is for training.
+    """
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:

@@ -6,7 +6,7 @@ import torch
 
 from aiayn.checkpoint import load_tensors
 from aiayn.data import Tokenizer
-from aiayn.model.description import Translator, build_model, load_weights, read_config
+from aiayn.model.description import Translator, restore_model
 from aiayn.run import RunFolder
 
 
@@ -25,11 +25,16 @@ def load_translator(
 
     Raises:
         InputError: There is none, or a file is damaged or of another configuration.
+
+    Not in the paper.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> model.config.vocab_size == tokenizer.vocab_size
+    True
     """
     path = Path(path)
     file = RunFolder(path).weights() if path.is_dir() else path
     weights, info = load_tensors(file)
-    model = build_model(read_config(info.get("model")))
-    load_weights(model, weights, file)
+    model = restore_model(info.get("model"), weights, file)
     tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)
     return model.to(device).eval(), tokenizer

@@ -13,7 +13,10 @@ from aiayn.trees import BracketScore, Tree, bracket_score, delinearise
 
 @dataclass(frozen=True)
 class Parse:
-    """What a parser made of a sentence."""
+    """What a parser made of a sentence.
+
+    Paper: §6.3.
+    """
 
     tree: Tree
     """Over the sentence's words, its tags all XX; repaired if need be."""
@@ -80,6 +83,8 @@ def score_parses(
 
     Raises:
         InputError: There are not as many of both, or they are of other sentences.
+
+    Paper: §6.3, Table 4.
     """
     if len(gold) != len(parses):
         raise InputError(

@@ -5,7 +5,6 @@ in the order in which they were given.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from jaxtyping import Int
@@ -22,6 +21,9 @@ from aiayn.model.description import Translator
 MAX_PIECES = 1000
 """Longest sentence. The memory of attention grows with its square, and no model
 translates well what is far longer than all that it was trained on."""
+
+# Characters that a stream holds at once: a thousand long sentences.
+_CHUNK_CHARACTERS = 1_000_000
 
 
 def translate(
@@ -59,6 +61,9 @@ def translate(
             model's.
 
     Paper: §6.1.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
     rows = encode_sources(
         lines, model, tokenizer, max_pieces=max_pieces, first_line=first_line
@@ -105,13 +110,28 @@ def translate_stream(
 
     Raises:
         InputError: As `translate`; what precedes the chunk of the line was yielded.
+
+    Not in the paper.
     """
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
-    remaining, first_line = iter(lines), options.pop("first_line", 1)
-    while chunk := list(islice(remaining, chunk_lines)):
+    first_line = options.pop("first_line", 1)
+    for chunk in _chunks(lines, chunk_lines):
         yield from translate(chunk, model, tokenizer, first_line=first_line, **options)
         first_line += len(chunk)
+
+
+def _chunks(lines: Iterable[str], count: int) -> Iterator[list[str]]:
+    """At most count lines at a time, and fewer where they are long."""
+    chunk, characters = [], 0
+    for line in lines:
+        chunk.append(line)
+        characters += len(line)
+        if len(chunk) == count or characters >= _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def search(

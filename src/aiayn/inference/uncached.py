@@ -39,6 +39,8 @@ class Uncached(nn.Module):
 
     Args:
         model: A `Transformer` or a `RecurrentTranslator`.
+
+    Paper: §3.1, taken by its word.
     """
 
     def __init__(self, model: nn.Module) -> None:

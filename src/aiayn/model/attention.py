@@ -46,6 +46,7 @@ def scaled_dot_product_attention(
 
     Dot products of 2 ln 3 and 0, divided by √4, give weights of 3/4 and 1/4:
 
+    >>> import math
     >>> query = torch.tensor([[2.0, 0.0, 0.0, 0.0]])
     >>> key = torch.tensor([[math.log(3), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     >>> value = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
@@ -85,6 +86,14 @@ def additive_attention(
         Context and weights, as from `scaled_dot_product_attention`.
 
     Paper: §3.2.1; Bahdanau et al. (2015), appendix A.1.2.
+
+    A query and two keys of one hidden unit; tanh(0) is 0, and tanh of much is 1:
+
+    >>> query, key = torch.tensor([[0.0]]), torch.tensor([[0.0], [20.0]])
+    >>> value = torch.tensor([[1.0], [2.0]])
+    >>> _, weights = additive_attention(query, key, value, torch.ones(1))
+    >>> weights.round(decimals=4)  # the softmax of 0 and 1
+    tensor([[0.2689, 0.7311]])
     """
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     # (..., queries, keys, d_k)
@@ -125,6 +134,12 @@ class MultiHeadAttention(nn.Module):
             does not divide d_model although d_k or d_v is left to follow from it.
 
     Paper: §3.2.2.
+
+    >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
+    >>> x = torch.randn(1, 5, 8)  # one sentence of five words
+    >>> output, weights = attention(x, x, x, causal_mask(5), need_weights=True)
+    >>> output.shape, weights.shape
+    (torch.Size([1, 5, 8]), torch.Size([1, 2, 5, 5]))
     """
 
     def __init__(

@@ -16,8 +16,6 @@ from aiayn.model.validation import (
     head_widths,
 )
 
-# Table 3 as it is printed: what each row changes in the base model. The two rows on
-# label smoothing change the training, not the model.
 TABLE_3_ROWS: dict[str, dict[str, Any]] = {
     "base": {},
     "A h=1": {"num_heads": 1},
@@ -40,6 +38,12 @@ TABLE_3_ROWS: dict[str, dict[str, Any]] = {
     "E learned positions": {"positions": "learned"},
     "big": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "dropout": 0.3},
 }
+"""What each row of Table 3 changes in the base model, as it is printed.
+
+The two rows on label smoothing change the training, not the model.
+
+Paper: §6.2, Table 3.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,13 @@ class TransformerConfig:
         InputError: A size is not positive, a rate lies outside [0, 1), an option has no
             such choice, pad_id is no token, or num_heads does not divide d_model
             although d_k or d_v is left to follow from it.
+
+    Paper: §3, and §6.2 with Table 3.
+
+    >>> TransformerConfig.base().d_model, TransformerConfig.big().num_heads
+    (512, 16)
+    >>> TransformerConfig.table3("B d_k=16", vocab_size=8000).d_k
+    16
     """
 
     vocab_size: int = 37_000

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
@@ -13,6 +14,9 @@ from aiayn.model.transformer import Transformer
 
 ModelConfig = TransformerConfig | RecurrentConfig
 Translator = Transformer | RecurrentTranslator
+
+# Of a table of positions, which is computed and not saved: 256 MiB in float32.
+MAX_TABLE_NUMBERS = 2**26
 
 _KINDS = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
 
@@ -31,7 +35,7 @@ def read_config(description: Any) -> ModelConfig:
     """
     fields = dict(description) if isinstance(description, dict) else {}
     kind = fields.pop("kind", None)
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(
             f"A model's description says which kind it is of, "
             f"{' or '.join(_KINDS)}, not {kind!r}."
@@ -43,10 +47,71 @@ def read_config(description: Any) -> ModelConfig:
 
 
 def build_model(config: ModelConfig) -> Translator:
-    """A new model of this shape, its weights drawn from torch's random numbers."""
+    """A new model of this shape, its weights drawn from torch's random numbers.
+
+    Raises:
+        InputError: It is larger than the memory, or than any number torch counts with.
+    """
+    try:
+        if isinstance(config, TransformerConfig):
+            return Transformer(config)
+        return RecurrentTranslator(config)
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+        raise InputError(
+            "A model of these sizes cannot be made: it needs more memory than this "
+            f"machine has ({str(error).splitlines()[0]:.200}). Choose smaller ones."
+        ) from error
+
+
+def restore_model(
+    description: Any, weights: dict[str, Tensor], path: Path
+) -> Translator:
+    """The model that a file describes, with the weights that it holds.
+
+    Nothing of the size that the description claims is made before the weights have
+    been found to be of that size: a file of a kilobyte cannot ask for a terabyte.
+
+    Args:
+        description: What `describe_config` gave.
+        weights: By name.
+        path: Where both were read.
+
+    Raises:
+        InputError: The description is none, or not that of the weights.
+    """
+    config = read_config(description)
+    try:
+        if _layers(config) > len(weights):
+            raise RuntimeError(f"{_layers(config):,} layers")
+        with torch.device("meta"):  # shapes without memory
+            outline = build_model(config)
+        expected = {name: part.shape for name, part in outline.state_dict().items()}
+        found = {name: weight.shape for name, weight in weights.items()}
+        if expected != found:
+            name = min(set(expected.items()) ^ set(found.items()))[0]
+            raise RuntimeError(
+                f"{name} is {_shape(found.get(name))} and should be "
+                f"{_shape(expected.get(name))}"
+            )
+        if sum(table.numel() for table in outline.buffers()) > MAX_TABLE_NUMBERS:
+            raise RuntimeError(f"max_length = {config.max_length:,}")  # pyright: ignore
+    except (RuntimeError, InputError) as error:
+        raise InputError(
+            f"{path} holds the weights of another configuration than it says: {error}."
+        ) from None
+    model = build_model(config)
+    load_weights(model, weights, path)
+    return model
+
+
+def _layers(config: ModelConfig) -> int:
     if isinstance(config, TransformerConfig):
-        return Transformer(config)
-    return RecurrentTranslator(config)
+        return config.num_encoder_layers + config.num_decoder_layers
+    return 1
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "missing" if shape is None else str(tuple(shape))
 
 
 def load_weights(model: Translator, weights: dict[str, Tensor], path: Path) -> None:

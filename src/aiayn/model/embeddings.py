@@ -24,6 +24,11 @@ class TokenEmbedding(nn.Module):
         d_model: Width.
 
     Paper: §3.4; Press and Wolf (2017).
+
+    >>> embedding = TokenEmbedding(vocab_size=10, d_model=4)
+    >>> x = embedding(torch.tensor([[7, 8]]))  # one sentence of two tokens
+    >>> x.shape, embedding.logits(x).shape
+    (torch.Size([1, 2, 4]), torch.Size([1, 2, 10]))
     """
 
     def __init__(self, vocab_size: int, d_model: int) -> None:

@@ -22,6 +22,13 @@ class PositionwiseFeedForward(nn.Module):
         dropout: Probability that an inner unit is dropped (not in the paper).
 
     Paper: §3.3, equation (2).
+
+    What stands at one position changes nothing at another:
+
+    >>> feed_forward = PositionwiseFeedForward(d_model=4, d_ff=16)
+    >>> x = torch.randn(1, 3, 4)
+    >>> torch.allclose(feed_forward(x)[:, 1], feed_forward(x[:, 1:2])[:, 0])
+    True
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
@@ -37,6 +44,7 @@ class PositionwiseFeedForward(nn.Module):
     def forward(
         self, x: Float[Tensor, "... length d_model"]
     ) -> Float[Tensor, "... length d_model"]:
+        """Equation (2), at each position on its own."""
         hidden = F.relu(self.inner(x))  # (..., length, d_ff)
         hidden = self.dropout(hidden)
         return self.outer(hidden)  # (..., length, d_model)

@@ -23,7 +23,9 @@ from aiayn.model.feed_forward import PositionwiseFeedForward
 
 
 class ResidualNorm(nn.Module):
-    """The 'Add & Norm' around a sub-layer: `enter` before it, `leave` after it.
+    r"""The 'Add & Norm' around a sub-layer: `enter` before it, `leave` after it.
+
+    $$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
 
     Args:
         d_model: Width of what passes through.
@@ -78,12 +80,23 @@ def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network.
+    r"""Self-attention, then the feed-forward network.
+
+    $$\begin{aligned}
+    a &= \mathrm{LayerNorm}(x + \mathrm{MultiHead}(x, x, x)) \\
+    \mathrm{layer}(x) &= \mathrm{LayerNorm}(a + \mathrm{FFN}(a))
+    \end{aligned}$$
 
     Args:
         config: The sizes of the model that the layer is part of.
 
     Paper: §3.1, 'Encoder'.
+
+    >>> config = TransformerConfig.tiny()
+    >>> x = torch.randn(1, 5, config.d_model)
+    >>> output, weights = EncoderLayer(config)(x, need_weights=True)
+    >>> output.shape == x.shape, weights.shape
+    (True, torch.Size([1, 4, 5, 5]))
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -120,12 +133,26 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, attention to the encoder's output, feed-forward network.
+    r"""Masked self-attention, attention to the encoder's output, feed-forward network.
+
+    $$\begin{aligned}
+    a &= \mathrm{LayerNorm}(y + \mathrm{MultiHead}(y, y, y)) \\
+    c &= \mathrm{LayerNorm}(a + \mathrm{MultiHead}(a, z, z)) \\
+    \mathrm{layer}(y, z) &= \mathrm{LayerNorm}(c + \mathrm{FFN}(c))
+    \end{aligned}$$
 
     Args:
         config: The sizes of the model that the layer is part of.
 
     Paper: §3.1, 'Decoder'.
+
+    >>> config = TransformerConfig.tiny()
+    >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
+    >>> output, _, cross = DecoderLayer(config)(
+    ...     y, memory, causal_mask(3), need_weights=True
+    ... )
+    >>> output.shape == y.shape, cross.shape  # 4 heads, 3 queries, 5 keys
+    (True, torch.Size([1, 4, 3, 5]))
     """
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -30,6 +30,12 @@ def sinusoidal_positional_encoding(
         in the fourth digit) and returned in torch's default type.
 
     Paper: §3.5.
+
+    The first two positions; sin 1 and cos 1 turn fast, the other pair slowly:
+
+    >>> sinusoidal_positional_encoding(2, d_model=4).round(decimals=4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 1.0000]])
     """
     position = torch.arange(start, start + length, dtype=torch.float64)
     exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
@@ -40,13 +46,21 @@ def sinusoidal_positional_encoding(
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    """Adds the sinusoids to a sequence. Nothing is learned and no length is too long.
+    r"""Adds the sinusoids to a sequence. Nothing is learned and no length is too long.
+
+    $$x_{pos} + PE_{pos}$$
 
     Args:
         d_model: Width of the sequence.
         max_length: Positions computed beforehand; the table grows when more are needed.
 
     Paper: §3.5.
+
+    >>> positions = SinusoidalPositionalEncoding(d_model=4)
+    >>> positions(torch.zeros(1, 3, 4)).equal(
+    ...     sinusoidal_positional_encoding(3, 4)[None]
+    ... )
+    True
     """
 
     def __init__(self, d_model: int, max_length: int = 1024) -> None:
@@ -66,13 +80,19 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 
 class LearnedPositionalEncoding(nn.Module):
-    """Adds a learned vector for each position, as Table 3's row (E) does.
+    r"""Adds a learned vector for each position, as Table 3's row (E) does.
+
+    $$x_{pos} + P_{pos}, \quad P ∈ ℝ^{max\_length × d_{model}}$$
 
     Args:
         d_model: Width of the sequence.
         max_length: Rows of the table: the longest sequence that it can encode.
 
     Paper: §3.5, §6.2; Gehring et al. (2017).
+
+    >>> positions = LearnedPositionalEncoding(d_model=4, max_length=10)
+    >>> positions(torch.zeros(1, 3, 4)).shape  # an eleventh position has no vector
+    torch.Size([1, 3, 4])
     """
 
     def __init__(self, d_model: int, max_length: int = 1024) -> None:

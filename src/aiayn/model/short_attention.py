@@ -29,7 +29,10 @@ class _ShortAttention(torch.autograd.Function):
         query, key, value = (x.flatten(0, 1).contiguous() for x in (query, key, value))
         scale = 1 / math.sqrt(query.size(-1))
         scores = _product(query, key.mT, scale)  # (batch·heads, queries, keys)
-        if scores.dtype in _NARROW:
+        if scores.dtype == torch.float16:  # which ends at 65,504, and then is infinite
+            largest = torch.finfo(torch.float16).max
+            scores = scores.float().clamp_(-largest, largest)
+        elif scores.dtype == torch.bfloat16:
             scores = scores.float()
         if mask is not None:
             hidden = torch.where(mask, 0.0, -math.inf).to(scores.dtype)

@@ -22,6 +22,12 @@ class Encoder(nn.Module):
         config: Sizes, and the number of layers.
 
     Paper: §3.1.
+
+    >>> config = TransformerConfig.tiny()
+    >>> x = torch.randn(1, 5, config.d_model)  # embedded words, positions added
+    >>> memory, _ = Encoder(config)(x)
+    >>> memory.shape == x.shape
+    True
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -59,6 +65,12 @@ class Decoder(nn.Module):
         config: Sizes, and the number of layers.
 
     Paper: §3.1.
+
+    >>> config = TransformerConfig.tiny()
+    >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
+    >>> states, _, _ = Decoder(config)(y, memory, causal_mask(3))
+    >>> states.shape == y.shape
+    True
     """
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -51,11 +51,22 @@ class AttentionWeights:
     """Every layer's and every head's weights for one batch.
 
     Each field is a tuple with one tensor a layer, rows being queries.
+
+    Paper: §3.2.3, and Figures 3–5.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7]])
+    >>> weights = model.attention_weights(source, target)
+    >>> len(weights.cross), weights.cross[0].shape
+    (2, torch.Size([1, 4, 2, 3]))
     """
 
     encoder: tuple[Float[Tensor, "batch heads source_length source_length"], ...]
+    """The source's look at itself."""
     decoder: tuple[Float[Tensor, "batch heads target_length target_length"], ...]
+    """The target's look at itself, masked."""
     cross: tuple[Float[Tensor, "batch heads target_length source_length"], ...]
+    """The target's look at the source."""
 
 
 class Transformer(nn.Module):

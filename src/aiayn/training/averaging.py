@@ -14,7 +14,9 @@ from aiayn.errors import InputError
 def average_checkpoints(
     paths: Sequence[Path],
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The mean of every weight over several checkpoints of one run.
+    r"""The mean of every weight over several checkpoints of one run.
+
+    $$\bar\theta = \frac{1}{n} \sum_{i=1}^{n} \theta_i$$
 
     Args:
         paths: Checkpoints of models of one shape; the paper averages the last 5 (base)

@@ -19,6 +19,17 @@ _COUNTS = (
     "keep",
 )
 
+# The least and the most that makes sense of what may also be None or zero.
+_RANGES: dict[str, tuple[float, float]] = {
+    "corpus_size": (1, 2**63 - 1),
+    "validation_sentences": (0, 2**63 - 1),
+    "seed": (0, 2**63 - 1),
+    "threads": (1, 4096),
+    "learning_rate_scale": (0.0, 1e6),
+    "epsilon": (0.0, 1.0),
+    "clip_norm": (0.0, float("inf")),
+}
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -26,10 +37,18 @@ class TrainingConfig:
 
     Raises:
         InputError: A number is out of its range.
+
+    Paper: §5.
+
+    >>> config = TrainingConfig.base()  # the paper's, for a GPU
+    >>> config.steps, config.warmup_steps, config.label_smoothing
+    (100000, 4000, 0.1)
+    >>> TrainingConfig.grammar(seed=2).corpus  # minutes on one core
+    'grammar'
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, gum, or a folder of your own files."""
+    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
@@ -95,6 +114,18 @@ class TrainingConfig:
                 f"cooldown_steps must lie between 0 (none) and steps, {self.steps}, "
                 f"not {self.cooldown_steps}."
             )
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise InputError(
+                    f"{name} must lie between {low:g} and {high:g}, not {value}."
+                )
+        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+            raise InputError(f"betas are two numbers in [0, 1), not {self.betas}.")
+        if self.precision not in ("fp32", "bf16", "auto"):
+            raise InputError(
+                f"precision is fp32, bf16 or auto, not {self.precision!r}."
+            )
         if not 0.0 <= self.label_smoothing < 1.0:
             raise InputError(
                 "label_smoothing is a probability in [0, 1), not "
@@ -104,6 +135,11 @@ class TrainingConfig:
             raise InputError(
                 f"source and target are both {self.source!r}: name two languages."
             )
+
+    @property
+    def first_validation(self) -> int:
+        """The step after which something is saved for the first time."""
+        return min(self.validate_every, self.steps)
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration as JSON can hold it."""
@@ -119,14 +155,13 @@ class TrainingConfig:
             InputError: It is not such a dictionary, or one of another version.
         """
         try:
-            return cls(
-                **values
-                | {
-                    "output": Path(values["output"]),
-                    "model": read_config(values["model"]),
-                    "betas": tuple(values["betas"]),
-                }
-            )
+            choices = values | {
+                "output": Path(values["output"]),
+                "model": read_config(values["model"]),
+                "betas": tuple(values["betas"]),
+            }
+            _check_kinds(choices)
+            return cls(**choices)
         except (TypeError, KeyError) as error:
             raise InputError(f"This is no training configuration: {error}.") from None
 
@@ -176,11 +211,36 @@ class TrainingConfig:
 
     @classmethod
     def base(cls, **changes) -> "TrainingConfig":
-        """The paper's base model and training: 100,000 steps, for a GPU."""
+        """The paper's base model and training on WMT 2014: 100,000 steps, for a GPU."""
         config = cls(
+            corpus="wmt14",
             output=Path("runs/base"),
             model=TransformerConfig.base(),
             precision="bf16",
             compile=True,
         )
         return replace(config, **changes)
+
+
+_DEFAULTS = TrainingConfig()
+_OPTIONAL = {"corpus_size": int, "clip_norm": float, "threads": int}
+
+
+def _check_kinds(choices: dict[str, Any]) -> None:
+    """A file may hold anything: what a dataclass does not look at, with a TypeError."""
+    for name, value in choices.items():
+        if name in _OPTIONAL and value is None:
+            continue
+        default = getattr(_DEFAULTS, name, None)
+        kind = _OPTIONAL.get(name) or type(default)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if kind in (int, float, tuple):
+            for number in numbers:
+                if type(number) is not int and (
+                    type(number) is not float or kind is int
+                ):
+                    raise TypeError(f"{name} is {value!r:.60}, which is no such number")
+                if not -(2**63) <= number < 2**63:
+                    raise TypeError(f"{name} is out of every range")
+        elif kind in (str, bool) and type(value) is not kind:
+            raise TypeError(f"{name} is {value!r:.60}")

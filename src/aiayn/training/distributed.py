@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import distributed
 
+from aiayn.errors import InputError
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -46,6 +48,21 @@ class Processes:
             distributed.all_reduce(total)
         return total
 
+    def gather(self, values: torch.Tensor) -> list[float]:
+        """Every process's values, one after the other; all must ask together."""
+        parts = [values]
+        if self.count > 1:
+            parts = [torch.empty_like(values) for _ in range(self.count)]
+            distributed.all_gather(parts, values)
+        return torch.cat(parts).tolist()
+
+    def lowest(self, value: torch.Tensor) -> int:
+        """The smallest of the processes' values; all must ask together."""
+        least = value.clone()
+        if self.count > 1:
+            distributed.all_reduce(least, op=distributed.ReduceOp.MIN)
+        return int(least)
+
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
@@ -53,6 +70,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
 
     Args:
         device: The kind of device; each process takes the GPU of its local rank.
+
+    Raises:
+        InputError: Another process has ended, so that this one cannot go on.
     """
     if "LOCAL_RANK" not in os.environ or not distributed.is_available():
         yield Processes(device=device)
@@ -60,8 +80,18 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    distributed.init_process_group(backend)
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), device)
+    except RuntimeError as error:
+        if backend not in str(error).lower():
+            raise
+        # What the libraries say when the other end of a connection has closed.
+        raise InputError(
+            "Another process of this training has ended, and this one cannot go on "
+            "alone: its message, or the system's log, says why. Go on with "
+            "'torchrun … -m aiayn resume'; what was saved is whole."
+        ) from error
     finally:
         distributed.destroy_process_group()

@@ -1,9 +1,8 @@
 """§5: from a corpus to a trained translator, in one readable loop."""
 
-import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from tqdm import tqdm
 
 from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.data import Batch, Tokenizer
-from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine, resolve_device
 from aiayn.model.description import (
@@ -28,19 +26,28 @@ from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
+from aiayn.training.divergence import RunningLoss, check_finite
 from aiayn.training.interrupt import StopRequest, stop_request
 from aiayn.training.preparation import TrainingData, prepare_data, prepare_folder
+from aiayn.training.progress import Progress
 from aiayn.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a training leaves in memory; the folder holds the same on disk."""
+    """What a training leaves in memory; the folder holds the same on disk.
+
+    Paper: §5.
+    """
 
     run: RunFolder
+    """The folder, and where each file lies in it."""
     model: Translator
+    """The model, averaged over the last checkpoints (§6.1)."""
     tokenizer: Tokenizer
+    """The one that the model was trained with."""
     log: list[dict[str, Any]]
+    """One dictionary a line of the run's log; the first names the machine."""
 
 
 def train(config: TrainingConfig) -> TrainingResult:
@@ -58,6 +65,17 @@ def train(config: TrainingConfig) -> TrainingResult:
         KeyboardInterrupt: It was stopped; what was done is saved and can be resumed.
 
     Paper: §5.
+
+    Two steps of a tiny model; `TrainingConfig.grammar()` alone is a real one:
+
+    >>> model = TransformerConfig.tiny(vocab_size=400, d_model=16)
+    >>> result = train(
+    ...     TrainingConfig.grammar(
+    ...         model=model, corpus_size=500, steps=2, output=Path("runs/try")
+    ...     )
+    ... )
+    >>> result.log[-1]["step"]
+    2
     """
     return _run(config, resume=False)
 
@@ -71,6 +89,8 @@ def resume_training(
 ) -> TrainingResult:
     """Go on with a training that was stopped, as if it never had been.
 
+    One that was stopped before it saved anything begins from its first step.
+
     Args:
         path: The run's folder.
         steps: A new number of steps in all; None: as it was begun.
@@ -83,6 +103,10 @@ def resume_training(
     Raises:
         InputError: The folder holds no run, or a damaged one; else as `train`.
         KeyboardInterrupt: As `train`.
+
+    Not in the paper.
+
+    >>> result = resume_training("runs/grammar")  # where Ctrl-C had stopped it
     """
     config = TrainingConfig.from_dict(read_json(RunFolder(path).config))
     changes = {"steps": steps, "device": device, "threads": threads}
@@ -97,33 +121,19 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     device = resolve_device(config.device)
     with processes(device) as group, plain_form(config.plain):
         run = RunFolder(config.output) if resume else prepare_folder(config, group)
+        saved = resume and run.has_state(config.first_validation)
         data = prepare_data(config, run, group)
         torch.manual_seed(config.seed)
         model = build_model(config.model)
         trainer = Trainer(config, model, data.tokenizer.bos_id, group)
         session = Session(config, run, data, trainer)
-        session.resume() if resume else session.begin()
+        session.resume() if saved else session.begin()
         if resume and group.first:
             write_json(run.config, config.as_dict())
         with stop_request() as stop:
             session.train(stop)
         session.finish()
         return TrainingResult(run, trainer.model, data.tokenizer, run.read_log())
-
-
-@dataclass
-class Progress:
-    """How far a training has come: what a resumed run takes up."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    """Batches of this epoch that are done."""
-    seconds: float = 0.0
-    """Time spent so far, validation included."""
-    best_loss: float = math.inf
-    totals: list[float] = field(default_factory=list)
-    """Sums since the log's last record: smoothed loss, plain loss, tokens."""
 
 
 class Session:
@@ -139,12 +149,14 @@ class Session:
         self.config, self.run, self.data, self.trainer = config, run, data, trainer
         self.group = trainer.processes
         self.progress = Progress()
-        self.totals = trainer.no_totals()
+        self.loss = RunningLoss(trainer.no_totals(), run, self.group)
         self.clock = time.perf_counter()
         self.logged_at = 0.0
 
     def begin(self) -> None:
         """Open the log with what the run depends on."""
+        if self.group.first:
+            self.run.tidy(step=-1)
         parameters = sum(p.numel() for p in self.trainer.model.parameters())
         self._log(
             event="begin",
@@ -158,13 +170,13 @@ class Session:
     def resume(self) -> None:
         """Take up the state that was saved last."""
         tensors, info = self.run.load_state()
-        self.trainer.load_state(tensors, info["adam_steps"], self.run.state)
-        self.progress = Progress(**info["progress"])
-        self.totals += self.totals.new_tensor(self.progress.totals)
+        self.trainer.load_state(tensors, info.get("adam_steps"), self.run.state)
+        self.progress = progress = Progress.read(info, self.run.state)
+        self.loss.resume(progress.totals, progress.step)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds
         if self.group.first:
-            self.run.rewind_log(self.progress.step)
+            self.run.tidy(self.progress.step)
 
     def train(self, stop: StopRequest) -> None:
         """The loop."""
@@ -177,17 +189,19 @@ class Session:
         )
         with bar:
             for batches in self._batches():
-                self.totals += self.trainer.step(progress.step + 1, batches)
+                self.loss.add(self.trainer.step(progress.step + 1, batches))
                 progress.step += 1
                 progress.batch += len(batches)
                 last = progress.step == config.steps
                 if progress.step % config.log_every == 0 or last:
                     bar.set_postfix(self._record())
                 if progress.step % config.validate_every == 0 or last:
+                    self._check()
                     self._validate()
                     self._save_state()
                 bar.update()
                 if not last and self.group.any(stop.made):
+                    self._check()
                     self._save_state()
                     raise KeyboardInterrupt(
                         f"Stopped after step {progress.step} of {config.steps}: "
@@ -197,7 +211,9 @@ class Session:
     def finish(self) -> None:
         """Average the last checkpoints, take the average as the model, and score it."""
         if self.group.first:
-            weights, info = average_checkpoints(self.run.checkpoints())
+            paths = self.run.checkpoints(until=self.progress.step)
+            weights, info = average_checkpoints(paths)
+            self.run.require()
             save_tensors(self.run.average, weights, info)
         self.group.wait()
         weights, _ = load_tensors(self.run.average)
@@ -219,17 +235,11 @@ class Session:
 
     def _record(self) -> dict[str, str]:
         """Log the loss since the last record; return what the progress bar shows."""
-        smoothed, plain, tokens = self.group.sum(self.totals).tolist()
-        if not math.isfinite(smoothed):
-            raise InputError(
-                f"The loss is {smoothed} at step {self.progress.step}: training has "
-                "diverged. Try a smaller learning_rate_scale, more warmup_steps, "
-                "clip_norm 1, or fp32; the last good state is kept and can be resumed."
-            )
+        smoothed, plain, tokens = self.loss.check()
         seconds = time.perf_counter() - self.clock
         speed = tokens / (seconds - self.logged_at)
         self.logged_at = seconds
-        self.totals.zero_()
+        self.loss.restart(self.progress.step)
         self._log(
             event="train",
             epoch=self.progress.epoch,
@@ -240,6 +250,12 @@ class Session:
             tokens_per_second=round(speed),
         )
         return {"loss": f"{smoothed / tokens:.3f}", "tokens/s": f"{speed:.0f}"}
+
+    def _check(self) -> None:
+        """Before anything is saved: are loss, weights and optimizer still numbers?"""
+        self.loss.check()
+        tensors, _ = self.trainer.state()
+        check_finite(tensors.values(), self.run, self.progress.step)
 
     def _validate(self) -> None:
         """Score the model, save its weights, and note whether it is the best so far."""
@@ -275,13 +291,13 @@ class Session:
 
     def _save_state(self) -> None:
         """Write all that a resumed run needs."""
+        self.progress.totals = self.group.gather(self.loss.sums)
         if not self.group.first:
             return
         self.progress.seconds = time.perf_counter() - self.clock
-        self.progress.totals = self.totals.tolist()
         tensors, adam_steps = self.trainer.state()
         info = {"progress": asdict(self.progress), "adam_steps": adam_steps}
-        save_tensors(self.run.state, tensors, info)
+        self.run.save_state(tensors, info)
 
     def _log(self, **record: Any) -> None:
         if self.group.first:

@@ -8,8 +8,12 @@ from aiayn.checkpoint import write_json
 from aiayn.data import (
     TREES,
     Corpus,
+    EncodedPairs,
+    LinesOnDisk,
+    ParallelText,
     TokenBatches,
     Tokenizer,
+    TokenRows,
     encode_pairs,
     load_corpus,
 )
@@ -46,6 +50,8 @@ def prepare_folder(config: TrainingConfig, group: Processes) -> RunFolder:
     group.wait()  # until every process has looked
     if group.first:
         run.tokenizer.unlink(missing_ok=True)
+        for path in run.path.glob("pairs.*.npy"):
+            path.unlink()
         run.log.unlink(missing_ok=True)
         write_json(run.config, config.as_dict())
     return run
@@ -75,7 +81,7 @@ def prepare_data(
         tokenizer.save(run.tokenizer)
     group.wait()
     tokenizer = Tokenizer.load(run.tokenizer)
-    training, too_long = encode_pairs(text, tokenizer, config.max_length)
+    training = _encode(text, tokenizer, config, run, group)
     validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
     return TrainingData(
@@ -85,10 +91,32 @@ def prepare_data(
         TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
         {
             "pairs": len(training),
-            "too_long": too_long,
+            "too_long": len(text) - len(training),
             "batches": len(batches),
             "target_tokens": batches.target_tokens,
             "padding_share": batches.padding_share(),
             "vocab_size": tokenizer.vocab_size,
         },
     )
+
+
+def _encode(
+    text: ParallelText,
+    tokenizer: Tokenizer,
+    config: TrainingConfig,
+    run: RunFolder,
+    group: Processes,
+) -> EncodedPairs:
+    """The training pairs as ids.
+
+    Of a corpus that stays on disk, one process encodes all pairs into the run's folder,
+    and the others read them there; so does a resumed run.
+    """
+    if not isinstance(text.source, LinesOnDisk):
+        return encode_pairs(text, tokenizer, config.max_length)[0]
+    if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
+        pairs, _ = encode_pairs(text, tokenizer, config.max_length)
+        pairs.source.save(run.pairs["source"])
+        pairs.target.save(run.pairs["target"])
+    group.wait()
+    return EncodedPairs(**{side: TokenRows.open(p) for side, p in run.pairs.items()})

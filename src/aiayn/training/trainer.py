@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import Batch
+from aiayn.errors import InputError
 from aiayn.machine import resolve_precision
 from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
@@ -33,6 +34,8 @@ class Trainer:
         model: What learns; it is moved to the processes' device.
         bos_id: What the decoder reads first.
         processes: Who takes part.
+
+    Paper: §5.3.
     """
 
     def __init__(
@@ -118,15 +121,14 @@ class Trainer:
             counts.append(float(state["step"]))
         return tensors, counts
 
-    def load_state(
-        self, tensors: dict[str, Tensor], counts: list[float], path: Path
-    ) -> None:
+    def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
         """Take up what `state` returned and path held.
 
         Raises:
-            InputError: It is the state of another model.
+            InputError: It is the state of another model, or none at all.
         """
         device = self.processes.device
+        self._check_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
         for (name, parameter), count in zip(
             self.model.named_parameters(), counts, strict=True
@@ -136,6 +138,27 @@ class Trainer:
                 "exp_avg": tensors[f"mean.{name}"].to(device),
                 "exp_avg_sq": tensors[f"variance.{name}"].to(device),
             }
+
+    def _check_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
+        """Adam's means must have the weights' names, shapes and types."""
+        parameters = dict(self.model.named_parameters())
+        fits = (
+            isinstance(counts, list)
+            and len(counts) == len(parameters)
+            and all(type(count) is float and 0 <= count < 2**53 for count in counts)
+            and all(
+                (mean := tensors.get(f"{kind}.{name}")) is not None
+                and mean.shape == parameter.shape
+                and mean.dtype == parameter.dtype
+                for kind in ("mean", "variance")
+                for name, parameter in parameters.items()
+            )
+        )
+        if not fits:
+            raise InputError(
+                f"{path} is no state of this training: its optimizer's part is damaged "
+                "or that of another model. Begin anew with 'aiayn train'."
+            )
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradient of this process's share of a batch; return its sums."""

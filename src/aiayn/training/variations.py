@@ -37,8 +37,13 @@ LABEL_SMOOTHING = {"D label_smoothing=0.0": 0.0, "D label_smoothing=0.2": 0.2}
 def miniature_model(row: str) -> TransformerConfig:
     """The model of a row of Table 3, its widths and its depth divided.
 
+    Args:
+        row: A name in `TABLE_3_ROWS`.
+
     Raises:
         InputError: There is no such row.
+
+    Paper: §6.2, Table 3.
 
     >>> model = miniature_model("B d_k=16")
     >>> model.d_model, model.d_k, model.num_heads, model.num_encoder_layers
@@ -64,6 +69,8 @@ def miniature(row: str, **changes: Any) -> TrainingConfig:
     Args:
         row: A name in `TABLE_3_ROWS`.
         changes: Fields of the configuration to set otherwise, the same for every row.
+
+    Paper: §6.2, Table 3.
     """
     # Learning rate and warm-up were chosen on the base row with a seed that the table
     # does not use, and serve all rows. Every value is that of the last step: Table 3
@@ -91,8 +98,13 @@ def miniature(row: str, **changes: Any) -> TrainingConfig:
 def choose_rows(words: Sequence[str]) -> list[str]:
     """The rows that are meant by full names or by their first word; none: all.
 
+    Args:
+        words: Names in `TABLE_3_ROWS`, or the letters of their groups.
+
     Raises:
         InputError: A word means no row.
+
+    Paper: §6.2, Table 3.
 
     >>> choose_rows(["B", "big"])
     ['B d_k=16', 'B d_k=32', 'big']
@@ -118,6 +130,8 @@ def run_variation(row: str, seed: int, **changes: Any) -> dict[str, Any]:
     Returns:
         row, seed, what came out (see `score_variation`), what it cost (parameters, CPU
         and wall seconds), and what it was made with (config, commit, machine).
+
+    Paper: §6.2, Table 3.
     """
     cpu, wall = time.process_time(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -183,6 +197,8 @@ def run_table3(
     Raises:
         InputError: The folder holds a run that was made with other settings.
         KeyboardInterrupt: It was stopped; finished runs are kept.
+
+    Paper: §6.2, Table 3.
     """
     for seed in seeds:
         for row in rows:

@@ -2,6 +2,8 @@
 
 A check takes the reader's function or value, looks at the shape first and then at the
 values, and says in words what is wrong. See `aiayn.book.checks.framework`.
+
+Not in the paper.
 """
 
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck, WrongAnswer

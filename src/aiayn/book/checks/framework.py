@@ -22,18 +22,24 @@ __all__ = ["FunctionCheck", "Mistake", "ValueCheck", "WrongAnswer"]
 class Mistake:
     """A typical wrong answer and what to say to the reader who gives it."""
 
-    answer: Any  # the function, or the value, that such a reader hands in
-    message: str  # what is wrong and what to look at, without the solution
+    answer: Any
+    """The function, or the value, that such a reader hands in."""
+    message: str
+    """What is wrong and what to look at, without the solution."""
 
 
 @dataclass(frozen=True)
 class FunctionCheck:
     """Checks a reader's function against a reference; call it with the function."""
 
-    exercise: str  # its number in the book: "3.2"
-    reference: Callable[..., Any]  # slow and obviously right
-    cases: Callable[[], Sequence[tuple[Any, ...]]]  # arguments; `seeded`, made anew
+    exercise: str
+    """Its number in the book: "3.2"."""
+    reference: Callable[..., Any]
+    """Slow and obviously right."""
+    cases: Callable[[], Sequence[tuple[Any, ...]]]
+    """Makes the arguments of each case anew, with `seeded`."""
     mistakes: tuple[Mistake, ...] = ()
+    """Typical wrong functions."""
 
     def __call__(self, answer: Any) -> None:
         """Print one line if the function is right.
@@ -96,8 +102,11 @@ class ValueCheck:
     """Checks a number, a truth value or a tensor; call it with the value."""
 
     exercise: str
-    reference: Callable[[], Any]  # computes the right value
+    """Its number in the book."""
+    reference: Callable[[], Any]
+    """Computes the right value."""
     mistakes: tuple[Mistake, ...] = ()
+    """Typical wrong values."""
 
     def __call__(self, answer: Any) -> None:
         """Print one line if the value is right.

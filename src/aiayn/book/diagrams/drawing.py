@@ -4,6 +4,8 @@ Lines and letters take the page's own colour, so that they read on light and dar
 pages; query, key and value have the colours that they have everywhere in the book.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from aiayn.book.colours import css_colour
@@ -18,13 +20,57 @@ _SMALL = "font: 11.5px ui-monospace, monospace"
 _BOX_HEIGHT = 30
 
 
+@dataclass(frozen=True)
+class Link:
+    """Where a block of a diagram leads."""
+
+    address: str
+    """Of a page, or of a place in it."""
+    label: str
+    """For those who do not see the block."""
+    described_by: str = ""
+    """The id of an element of the page that says more."""
+
+
 @dataclass
 class Diagram:
     """A drawing in the making; positions are centres, y grows downwards."""
 
     width: int
+    """In units; at most 360, to fit a phone."""
     height: int
+    """In the same units."""
     parts: list[str] = field(default_factory=list)
+    """Pieces of SVG, in the order in which they are painted."""
+    links: dict[str, Link] = field(default_factory=dict)
+    """Where a block leads, by the block's name."""
+
+    @contextmanager
+    def block(self, name: str) -> Iterator[None]:
+        """What is drawn inside is one block: a link, where one is known for it."""
+        outside, self.parts = self.parts, []
+        yield
+        inside, self.parts = "".join(self.parts), outside
+        if link := self.links.get(name):
+            described = f' aria-describedby="{link.described_by}"'
+            inside = (
+                f'<a class="block" data-block="{name}" href="{escape(link.address)}" '
+                f'aria-label="{escape(link.label)}"'
+                f"{described if link.described_by else ''}>{inside}</a>"
+            )
+        self.parts.append(inside)
+
+    def target(self, x: Number, y: Number, width: Number, height: Number) -> None:
+        """The area that answers to a finger, around a block that has no box."""
+        self.parts.append(
+            f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" '
+            f'height="{height:g}" rx="5" style="fill: transparent"/>'
+        )
+
+    def moved(self, down: Number, other: "Diagram") -> None:
+        """Take over all of another drawing, further down."""
+        inside = "".join(other.parts)
+        self.parts.append(f'<g transform="translate(0 {down:g})">{inside}</g>')
 
     def box(
         self,

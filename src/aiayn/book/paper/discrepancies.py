@@ -5,17 +5,37 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """One disagreement, in our words."""
+    """One disagreement, in our words.
 
-    id: str  # also the anchor on the page
-    between: str  # "versions", "text" or "code"
+    Not in the paper.
+    """
+
+    id: str
+    """A short name; also the anchor on the page."""
+    between: str
+    """Versions of the paper (versions), its text alone, or text and code."""
     title: str
+    """What disagrees, in a few words."""
     text: str
-    evidence: str  # where to look it up
-    chapter: str  # where the book deals with it
+    """What stands where."""
+    evidence: str
+    """Where to look it up."""
+    chapter: str
+    """The notebook that deals with it."""
 
 
 DISCREPANCIES = (
+    Discrepancy(
+        "seven-versions",
+        "versions",
+        "Seven versions, and the proceedings",
+        "arXiv lists seven versions: four of June 2017, a fifth of December 2017, and "
+        "two of summer 2023. This book has read the text of the proceedings and that "
+        "of the latest version, and says in what they differ; in which version a "
+        "change first came it has not traced.",
+        "the listing of arXiv:1706.03762",
+        "10-encoder-decoder",
+    ),
     Discrepancy(
         "english-french-bleu",
         "versions",
@@ -192,3 +212,4 @@ DISCREPANCIES = (
         "10-encoder-decoder",
     ),
 )
+"""Every disagreement that this book knows of. Not in the paper."""

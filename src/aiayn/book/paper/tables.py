@@ -5,12 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LayerCost:
-    """A row of Table 1; n: length, d: width, k: kernel size, r: neighbourhood."""
+    """A row of Table 1; n: length, d: width, k: kernel size, r: neighbourhood.
+
+    Paper: §4, Table 1.
+    """
 
     layer: str
+    """The kind of layer."""
     complexity: str
+    """Operations a layer takes."""
     sequential_operations: str
+    """Those of them that must wait for each other."""
     maximum_path_length: str
+    """Layers or steps between two positions that lie farthest apart."""
 
 
 TABLE_1 = (
@@ -19,21 +26,33 @@ TABLE_1 = (
     LayerCost("convolutional", "O(k · n · d²)", "O(1)", "O(log_k(n))"),
     LayerCost("self-attention (restricted)", "O(r · n · d)", "O(1)", "O(n / r)"),
 )
+"""What each kind of layer costs.
+
+Paper: §4, Table 1.
+"""
 
 
 @dataclass(frozen=True)
 class TranslationResult:
-    """A row of Table 2: BLEU on newstest2014 and the cost of training in operations."""
+    """A row of Table 2: BLEU on newstest2014 and the cost of training in operations.
+
+    Paper: §6.1, Table 2.
+    """
 
     model: str
+    """Its name in the table."""
     bleu_en_de: float | None = None
+    """BLEU, English to German."""
     bleu_en_fr: float | None = None
+    """BLEU, English to French."""
     flops_en_de: float | None = None
+    """Operations of the training, English to German."""
     flops_en_fr: float | None = None
-    bleu_en_fr_in_proceedings: float | None = None  # where it differs from arXiv's
+    """Likewise, English to French."""
+    bleu_en_fr_in_proceedings: float | None = None
+    """What the proceedings print where the arXiv version prints something else."""
 
 
-# The Transformer's cost is printed once a row, across both languages.
 TABLE_2 = (
     TranslationResult("ByteNet", 23.75),
     TranslationResult("Deep-Att + PosUnk", None, 39.2, None, 1.0e20),
@@ -46,6 +65,10 @@ TABLE_2 = (
     TranslationResult("Transformer (base model)", 27.3, 38.1, 3.3e18, 3.3e18),
     TranslationResult("Transformer (big)", 28.4, 41.8, 2.3e19, 2.3e19, 41.0),
 )
+"""Translation beside the others; the Transformer's cost is printed once a row.
+
+Paper: §6.1, Table 2.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,11 +76,16 @@ class Variation:
     """A row of Table 3: newstest2013, beam search, no averaging of checkpoints.
 
     The row's name is that of `aiayn.model.TABLE_3_ROWS`, which holds what it changes.
+
+    Paper: §6.2, Table 3.
     """
 
-    perplexity: float  # per wordpiece: not comparable with perplexities per word
+    perplexity: float
+    """Per wordpiece: not comparable with perplexities per word."""
     bleu: float
+    """On newstest2013."""
     parameters_in_millions: int | None = None
+    """Where the table prints them."""
 
 
 TABLE_3 = {
@@ -82,15 +110,25 @@ TABLE_3 = {
     "E learned positions": Variation(4.92, 25.7),
     "big": Variation(4.33, 26.4, 213),
 }
+"""The variations by the names of `aiayn.model.TABLE_3_ROWS`.
+
+Paper: §6.2, Table 3.
+"""
 
 
 @dataclass(frozen=True)
 class ParsingResult:
-    """A row of Table 4: bracket F1 on section 23 of the Wall Street Journal."""
+    """A row of Table 4: bracket F1 on section 23 of the Wall Street Journal.
+
+    Paper: §6.3, Table 4.
+    """
 
     parser: str
+    """Its name in the table."""
     training: str
+    """What it was trained on, as the table puts it."""
     f1: float
+    """The harmonic mean of precision and recall, in percent."""
 
 
 _WSJ = "WSJ only, discriminative"
@@ -110,3 +148,7 @@ TABLE_4 = (
     ParsingResult("Luong et al. (2015)", "multi-task", 93.0),
     ParsingResult("Dyer et al. (2016)", "generative", 93.3),
 )
+"""Parsers of English.
+
+Paper: §6.3, Table 4; in the arXiv version only.
+"""

@@ -2,6 +2,8 @@
 
 Rows are queries and columns are keys, everywhere. Every function returns the chart and
 takes a `description`, the text alternative that a screen reader speaks.
+
+Paper: Figures 3–5 are attention maps; the other charts are this book's.
 """
 
 from aiayn.book.plots.attention import attention_map, attention_maps

@@ -3,6 +3,8 @@
 ``tools/record_run.py`` makes a record from a run's folder, and the other
 ``tools/record_….py`` those of chapters 17 to 20 and 23. They stay in the repository, so
 a chapter can draw them, and anyone can repeat each with its one command.
+
+Not in the paper.
 """
 
 import json
@@ -21,9 +23,10 @@ def load_record(name: str) -> dict[str, Any]:
     Returns:
         command and commit. Of a translator also config, log (one dictionary a line of
         the run's log; the first names the machine), test (the score) and samples
-        (sentence and translation). Of the searches machine, trained_by (a command) and
-        runs (one dictionary a folder of checkpoints). Of the others what they ran on
-        and runs (one dictionary a training).
+        (sentence and translation); of the one in the page, instead of samples, what
+        its page shows (see tools/record_live.py). Of the searches machine, trained_by
+        (a command) and runs (one dictionary a folder of checkpoints). Of the others
+        what they ran on and runs (one dictionary a training).
 
     Raises:
         InputError: There is no such record; the message lists those that there are.

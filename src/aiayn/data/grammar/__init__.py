@@ -1,7 +1,9 @@
 """The embedded corpus: a synchronous grammar of everyday English and German.
 
-It stands in for the WMT 2014 data of §5.1, which no chapter can train on in two
-minutes. One derivation yields a sentence pair, its gold word alignment and both
+Not in the paper: it stands in for the WMT 2014 data of §5.1, which no chapter can
+train on in two minutes.
+
+One derivation yields a sentence pair, its gold word alignment and both
 constituency trees. It is seeded and unlimited, and nothing is downloaded.
 
 Choices that make each English sentence have one translation here:

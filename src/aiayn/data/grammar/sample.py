@@ -69,6 +69,9 @@ def _collect(draft: Draft, words: list[Word]) -> None:
 def detokenise(tokens: tuple[str, ...]) -> str:
     """Joins words with spaces and attaches punctuation and *'s* to the word before.
 
+    Args:
+        tokens: Words and punctuation marks.
+
     >>> detokenise(("The", "woman", "'s", "dog", "sleeps", "."))
     "The woman's dog sleeps."
     """

@@ -15,6 +15,7 @@ from aiayn.data.grammar.verbs import VERBS, Verb
 from aiayn.data.grammar.words import Adjective, adjectives_of
 
 SPLITS = ("train", "validation", "test", "combinations")
+"""The names of the four splits; the last holds what training never combines."""
 HELD_OUT_SHARE = 8
 """One in so many partners of a word is held out, rounded down."""
 

@@ -1,0 +1,232 @@
+"""The directives ``{results} table-1`` … ``table-4``, ``search`` and ``records``.
+
+They set what this book measured beside what the paper printed. The paper's figures come
+from `aiayn.book.paper`, ours from the records; nothing is typed.
+"""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from statistics import fmean
+from typing import Any
+
+from docutils import nodes
+from ledger import ledger_part
+from run_times import table
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from aiayn.book import paper
+from aiayn.book.records import load_record
+
+NOTHING = "–"
+Rows = list[list[str]]
+
+
+class Results(SphinxDirective):
+    """Draws one of the tables."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        for path in files("aiayn.book").joinpath("records").iterdir():
+            self.env.note_dependency(str(path))
+        what = self.arguments[0]
+        if what == "claims":
+            self.env.metadata[self.env.docname]["shows-ledger"] = True
+            return [ledger_part(group="§4 Why self-attention")]
+        header, rows, own = TABLES[what]()
+        drawn = table(header, rows)
+        drawn["classes"].append("results")
+        for row in list(drawn.findall(nodes.row))[-own:] if own else ():
+            row["classes"].append("results-ours")
+        return [drawn]
+
+
+def names() -> list[str]:
+    """The records that there are."""
+    folder = files("aiayn.book").joinpath("records")
+    found = (file.name for file in folder.iterdir())
+    return sorted(n.removesuffix(".json") for n in found if n.endswith(".json"))
+
+
+def table_1() -> tuple[list[str], Rows, int]:
+    """The four kinds of layers, as printed; chapter 12 counts and measures them."""
+    header = ["layer", "operations", "in sequence", "longest path"]
+    rows = [
+        [r.layer, r.complexity, r.sequential_operations, r.maximum_path_length]
+        for r in paper.TABLE_1
+    ]
+    return header, rows, 0
+
+
+def table_2() -> tuple[list[str], Rows, int]:
+    """The paper's models by BLEU; below them ours, on another test set."""
+    header = ["model", "English–German", "English–French", "operations"]
+    rows = [
+        [
+            row.model,
+            _number(row.bleu_en_de),
+            _number(row.bleu_en_fr),
+            _power(row.flops_en_de or row.flops_en_fr),
+        ]
+        for row in paper.TABLE_2
+    ]
+    ours = list(_translators())
+    return header, rows + ours, len(ours)
+
+
+def _translators() -> Iterator[list[str]]:
+    """The recorded translators, with the operations that chapter 17 counts."""
+    for name in names():
+        record = load_record(name)
+        if "test" not in record or "log" not in record:
+            continue
+        begin, config = record["log"][0], record["config"]
+        passes = config["steps"] * config["accumulate"] / begin["data"]["batches"]
+        # As in chapter 16: three passes of two operations a weight and target token.
+        operations = 6 * begin["parameters"] * begin["data"]["target_tokens"] * passes
+        score = f"{record['test']['bleu']:.1f}"
+        pair = (config["source"], config["target"])
+        yield [
+            f"here: {begin['parameters'] / 1e6:.1f} million weights, "
+            f"{config['corpus']}, its own test set",
+            score if pair == ("en", "de") else NOTHING,
+            score if pair == ("en", "fr") else NOTHING,
+            _power(operations),
+        ]
+
+
+def search() -> tuple[list[str], Rows, int]:
+    """What each trick of §6.1 changes: means over the runs, the widest interval."""
+    header = ["checkpoints", "beam", "α", "BLEU", "beside the first", "95 % interval"]
+    runs = load_record("search")["runs"]
+    rows = []
+    for number, setting in enumerate(runs[0]["settings"]):
+        if setting["part"] or setting["extra"] != paper.BASE.extra_output_length:
+            continue
+        same = [run["settings"][number] for run in runs]
+        each = (one["difference"] for one in same)
+        differences, lows, highs = zip(*each, strict=True)
+        rows.append(
+            [
+                str(setting["averaged"]),
+                str(setting["beam"]),
+                f"{setting['alpha']:g}",
+                f"{fmean(one['bleu'] for one in same):.2f}",
+                f"{fmean(differences):+.2f}",
+                f"{min(lows):+.2f} to {max(highs):+.2f}",
+            ]
+        )
+    rows[0][-2:] = [NOTHING, NOTHING]  # the paper's setting, beside itself
+    return header, rows, 0
+
+
+def table_3() -> tuple[list[str], Rows, int]:
+    """Each variation beside the base row: in the paper, and in miniature here."""
+    header = ["row", "perplexity", "here", "BLEU", "here", "runs here"]
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for run in load_record("table3")["runs"]:
+        runs.setdefault(run["row"], []).append(run)
+    base, base_runs = paper.TABLE_3["base"], runs["base"]
+    rows = []
+    for name, printed in paper.TABLE_3.items():
+        own = runs.get(name, [])
+        theirs = [f"{printed.perplexity:.2f}", f"{printed.bleu:.1f}"]
+        here = [NOTHING, NOTHING]
+        if own:
+            here = [f"{_mean(own, 'perplexity'):.2f}", f"{_mean(own, 'bleu'):.1f}"]
+        if name != "base":
+            theirs[0] += f" ({printed.perplexity / base.perplexity - 1:+.1%})"
+            theirs[1] += f" ({printed.bleu - base.bleu:+.1f})"
+        if name != "base" and own:
+            ratio = _mean(own, "perplexity") / _mean(base_runs, "perplexity")
+            here[0] += f" ({ratio - 1:+.1%})"
+            here[1] += f" ({_mean(own, 'bleu') - _mean(base_runs, 'bleu'):+.1f})"
+        count = str(len(own) or "none yet")
+        rows.append([name, theirs[0], here[0], theirs[1], here[1], count])
+    return header, rows, 0
+
+
+def table_4() -> tuple[list[str], Rows, int]:
+    """The paper's parsers by F1; below them ours, on other treebanks."""
+    header = ["parser", "trained on", "F1"]
+    rows = [[r.parser, r.training, f"{r.f1:.1f}"] for r in paper.TABLE_4]
+    found: dict[tuple[str, int], list[float]] = {}
+    for run in load_record("parsing")["runs"]:
+        scores = found.setdefault((run["corpus"], run["sentences"]), [])
+        scores.append(100 * run["scores"]["test"]["f1"])
+    ours = [
+        [
+            "here: four small layers",
+            f"{sentences:,} sentences of {corpus}, its own test set",
+            _range(scores),
+        ]
+        for (corpus, sentences), scores in sorted(found.items())
+    ]
+    return header, rows + ours, len(ours)
+
+
+def records() -> tuple[list[str], Rows, int]:
+    """How each recorded run is made again."""
+    header = ["record", "command", "commit", "machine"]
+    rows = []
+    for name in names():
+        record = load_record(name)
+        machines = record.get("machines") or [_machine(record)]
+        commits = record.get("commits") or [record["commit"]]
+        where = ", ".join(map(_in_words, machines))
+        made = ", ".join(commit[:9] for commit in commits)
+        rows.append([name, record["command"], made, where])
+    return header, rows, 0
+
+
+def _machine(record: dict[str, Any]) -> dict[str, Any]:
+    """What a record ran on, wherever that kind of record says it."""
+    if "machine" in record:
+        return record["machine"]
+    return record.get("log", record.get("runs"))[0]["machine"]
+
+
+def _in_words(machine: dict[str, Any]) -> str:
+    threads = machine["threads"]
+    return f"{machine['processor']}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _mean(runs: list[dict[str, Any]], score: str) -> float:
+    return fmean(run[score] for run in runs)
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:g}"
+
+
+def _power(value: float | None) -> str:
+    """A number of operations as the paper prints them."""
+    if value is None:
+        return NOTHING
+    digits, exponent = f"{value:.1e}".split("e")
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"{digits} · 10{str(int(exponent)).translate(raised)}"
+
+
+def _range(values: list[float]) -> str:
+    """The mean, and from where to where if there are several."""
+    mean = f"{fmean(values):.1f}"
+    several = f" ({min(values):.1f} to {max(values):.1f})"
+    return mean + several if len(values) > 1 else mean
+
+
+TABLES = {
+    "table-1": table_1,
+    "table-2": table_2,
+    "search": search,
+    "table-3": table_3,
+    "table-4": table_4,
+    "records": records,
+}
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directive."""
+    app.add_directive("results", Results)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

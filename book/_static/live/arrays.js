@@ -1,0 +1,79 @@
+/* The arithmetic of the forward pass, on Float32Arrays. A matrix is {numbers, rows,
+   columns}, its rows one after another, as torch stores a Linear's weight. */
+"use strict";
+window.liveModel = window.liveModel || {};
+(() => {
+  const EPSILON = 1e-5; // torch's LayerNorm adds it to the variance
+
+  /** W x + b. */
+  const linear = ({ numbers, rows, columns }, x, bias) => {
+    const y = new Float32Array(rows);
+    for (let row = 0, at = 0; row < rows; row += 1) {
+      let sum = bias ? bias[row] : 0;
+      for (let column = 0; column < columns; column += 1, at += 1) {
+        sum += numbers[at] * x[column];
+      }
+      y[row] = sum;
+    }
+    return y;
+  };
+
+  /** LayerNorm(x + update), the "Add & Norm" of Figure 1. */
+  const addAndNorm = (x, update, { weight, bias }) => {
+    const width = x.length;
+    const total = x.map((value, i) => value + update[i]);
+    const mean = total.reduce((sum, value) => sum + value, 0) / width;
+    const variance = total.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width;
+    const shrink = 1 / Math.sqrt(variance + EPSILON);
+    return total.map((value, i) => (value - mean) * shrink * weight[i] + bias[i]);
+  };
+
+  /** Weights that sum to one. */
+  const softmax = (scores) => {
+    const greatest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+    const powers = scores.map((score) => Math.exp(score - greatest));
+    const sum = powers.reduce((a, b) => a + b, 0);
+    return powers.map((power) => power / sum);
+  };
+
+  /** §3.5: sines and cosines of one position, in turn. */
+  const sinusoids = (position, width) =>
+    Float32Array.from({ length: width }, (_, i) => {
+      const angle = position / 10000 ** ((i - (i % 2)) / width);
+      return i % 2 ? Math.cos(angle) : Math.sin(angle);
+    });
+
+  const bytes = (base64) => {
+    const text = atob(base64);
+    const found = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i += 1) found[i] = text.charCodeAt(i);
+    return found;
+  };
+
+  /** The record's parameters by name: vectors as they are, matrices times their scales. */
+  const unpack = ({ parameters, numbers, floats }) => {
+    const whole = new Int8Array(bytes(numbers).buffer);
+    const exact = new Float32Array(bytes(floats).buffer);
+    const found = {};
+    let wholeAt = 0;
+    let exactAt = 0;
+    for (const { name, shape } of parameters) {
+      const [rows, columns] = shape;
+      const factors = exact.subarray(exactAt, (exactAt += rows));
+      if (columns === undefined) {
+        found[name] = factors;
+        continue;
+      }
+      const values = new Float32Array(rows * columns);
+      for (let row = 0, i = 0; row < rows; row += 1) {
+        for (const end = i + columns; i < end; i += 1, wholeAt += 1) {
+          values[i] = whole[wholeAt] * factors[row];
+        }
+      }
+      found[name] = { numbers: values, rows, columns };
+    }
+    return found;
+  };
+
+  Object.assign(window.liveModel, { linear, addAndNorm, softmax, sinusoids, unpack });
+})();

@@ -1,0 +1,62 @@
+/* §3.2: multi-head attention. One position asks; it may look at all keys it is given,
+   so the causal mask is simply what is not there yet. */
+"use strict";
+(() => {
+  const { linear, softmax } = window.liveModel;
+
+  class MultiHeadAttention {
+    /** The projections under this prefix; place is its name for the switches. */
+    constructor(parameters, prefix, place, heads) {
+      const take = (name) => parameters[`${prefix}.${name}_projection.weight`];
+      [this.query, this.key, this.value, this.output] =
+        ["query", "key", "value", "output"].map(take);
+      this.place = place;
+      this.heads = heads;
+    }
+
+    /** What a position answers to, and what it has to give. */
+    keyAndValue(x) {
+      return { key: linear(this.key, x), value: linear(this.value, x) };
+    }
+
+    /** The output for one query, and each head's weights over the memory. */
+    attend(x, memory, switches) {
+      const query = linear(this.query, x);
+      const context = new Float32Array(this.value.rows);
+      const weights = [];
+      for (let head = 0; head < this.heads; head += 1) {
+        weights.push(this.#weights(query, memory, head, switches.scaled));
+        if (!switches.off.has(`${this.place}/${head}`)) {
+          this.#mean(weights[head], memory, head, context);
+        } // a head that is off hands on zeros
+      }
+      return { output: linear(this.output, context), weights };
+    }
+
+    /** Equation (1) up to the softmax: q · k / √d_k for every key. */
+    #weights(query, memory, head, scaled) {
+      const width = this.query.rows / this.heads;
+      const start = head * width;
+      const divisor = scaled ? Math.sqrt(width) : 1;
+      const scores = new Float32Array(memory.length);
+      memory.forEach(({ key }, position) => {
+        let sum = 0;
+        for (let i = start; i < start + width; i += 1) sum += query[i] * key[i];
+        scores[position] = sum / divisor;
+      });
+      return softmax(scores);
+    }
+
+    /** The mean of the values, into the head's part of the context. */
+    #mean(weights, memory, head, context) {
+      const width = this.value.rows / this.heads;
+      memory.forEach(({ value }, position) => {
+        for (let i = head * width; i < (head + 1) * width; i += 1) {
+          context[i] += weights[position] * value[i];
+        }
+      });
+    }
+  }
+
+  window.liveModel.MultiHeadAttention = MultiHeadAttention;
+})();

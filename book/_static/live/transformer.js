@@ -1,0 +1,139 @@
+/* Figure 1: the encoder, the decoder, and greedy search with a cache. Post-norm and tied
+   embeddings, as the paper has them. It computes what aiayn.model.Transformer computes;
+   tests/site/test_live_model.py holds the two together. */
+"use strict";
+(() => {
+  const { linear, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
+
+  /** Everything on: the model as it was trained. */
+  const ALL_ON = { scaled: true, positions: true, off: new Set() };
+
+  /** One layer of either stack. */
+  class Layer {
+    constructor(parameters, stack, number, heads) {
+      const prefix = `${stack}.layers.${number}`;
+      const attention = (name, place) =>
+        new MultiHeadAttention(parameters, `${prefix}.${name}`, `${place}/${number}`, heads);
+      const norm = (name) => ({
+        weight: parameters[`${prefix}.${name}_residual.norm.weight`],
+        bias: parameters[`${prefix}.${name}_residual.norm.bias`],
+      });
+      this.self = attention("self_attention", stack);
+      this.selfNorm = norm("self_attention");
+      if (stack === "decoder") {
+        this.cross = attention("cross_attention", "cross");
+        this.crossNorm = norm("cross_attention");
+      }
+      const part = (name, what) => parameters[`${prefix}.feed_forward.${name}.${what}`];
+      this.feedForward = (x) => {
+        const hidden = linear(part("inner", "weight"), x, part("inner", "bias"));
+        return linear(
+          part("outer", "weight"),
+          hidden.map((value) => Math.max(0, value)),
+          part("outer", "bias"),
+        );
+      };
+      this.feedForwardNorm = norm("feed_forward");
+    }
+  }
+
+  class Transformer {
+    constructor(config, parameters) {
+      this.config = config;
+      this.embedding = parameters["embeddings.shared.weight"];
+      const stack = (name, layers) =>
+        Array.from({ length: layers }, (_, i) => new Layer(parameters, name, i, config.heads));
+      this.encoder = stack("encoder", config.encoderLayers);
+      this.decoder = stack("decoder", config.decoderLayers);
+    }
+
+    /** §3.4 and §3.5: the token's row times √d_model, plus its position. */
+    embed(token, position, switches) {
+      const width = this.embedding.columns;
+      const row = this.embedding.numbers.subarray(token * width, (token + 1) * width);
+      const place = switches.positions ? sinusoids(position, width) : new Float32Array(width);
+      return row.map((value, i) => Math.fround(value * Math.sqrt(width)) + place[i]);
+    }
+
+    /** The memory, and weights[layer][head][query][key]. */
+    encode(tokens, switches = ALL_ON) {
+      let states = tokens.map((token, i) => this.embed(token, i, switches));
+      const weights = this.encoder.map((layer) => {
+        const memory = states.map((x) => layer.self.keyAndValue(x));
+        const found = states.map((x) => layer.self.attend(x, memory, switches));
+        states = states.map((x, i) => {
+          const read = addAndNorm(x, found[i].output, layer.selfNorm);
+          return addAndNorm(read, layer.feedForward(read), layer.feedForwardNorm);
+        });
+        return byHead(found.map((one) => one.weights));
+      });
+      return { memory: states, weights };
+    }
+
+    /** What the decoder keeps while it writes: projected once, or once a token. */
+    start(memory) {
+      return this.decoder.map((layer) => ({
+        written: [],
+        source: memory.map((x) => layer.cross.keyAndValue(x)),
+      }));
+    }
+
+    /** Read one more token: the logits of the next, and what each head looked at. */
+    step(token, position, caches, switches = ALL_ON) {
+      let x = this.embed(token, position, switches);
+      const looked = { decoder: [], cross: [] };
+      this.decoder.forEach((layer, i) => {
+        caches[i].written.push(layer.self.keyAndValue(x));
+        const self = layer.self.attend(x, caches[i].written, switches);
+        x = addAndNorm(x, self.output, layer.selfNorm);
+        const cross = layer.cross.attend(x, caches[i].source, switches);
+        x = addAndNorm(x, cross.output, layer.crossNorm);
+        x = addAndNorm(x, layer.feedForward(x), layer.feedForwardNorm);
+        looked.decoder.push(self.weights);
+        looked.cross.push(cross.weights);
+      });
+      return { logits: linear(this.embedding, x), ...looked };
+    }
+
+    /** Greedy search: the most probable token, until the end sign or the limit.
+
+        Each step says what was read and written, how sure the model was, and the
+        logits; maps hold the weights of every layer and head, a row for each query. */
+    translate(source, switches = ALL_ON) {
+      const { startId, endId, extraLength } = this.config;
+      const { memory, weights } = this.encode(source, switches);
+      const caches = this.start(memory);
+      const steps = [];
+      const limit = source.length + extraLength;
+      let ended = false;
+      for (let token = startId; token !== endId; ) {
+        const read = token;
+        const { logits, decoder, cross } = this.step(read, steps.length, caches, switches);
+        const best = this.#mostProbable(logits);
+        token = steps.length + 1 < limit ? best : endId;
+        ended = best === endId;
+        steps.push({ read, token, logits, probabilities: softmax(logits), decoder, cross });
+      }
+      const maps = { encoder: weights };
+      for (const use of ["decoder", "cross"]) {
+        maps[use] = this.decoder.map((_, layer) => byHead(steps.map((s) => s[use][layer])));
+      }
+      return { source, steps, maps, ended };
+    }
+
+    /** Padding and the start sign are never written: training has no such label. */
+    #mostProbable(logits) {
+      const { padId, startId } = this.config;
+      let best = this.config.endId;
+      logits.forEach((logit, token) => {
+        if (token !== padId && token !== startId && logit > logits[best]) best = token;
+      });
+      return best;
+    }
+  }
+
+  /** [query][head] to [head][query]. */
+  const byHead = (rows) => rows[0].map((_, head) => rows.map((row) => row[head]));
+
+  Object.assign(window.liveModel, { ALL_ON, Transformer });
+})();

@@ -1,0 +1,94 @@
+/* The record, unpacked: text in, steps and maps out. What page.js shows. */
+"use strict";
+(() => {
+  const { ALL_ON, Tokenizer, Transformer, Words, unpack } = window.liveModel;
+  const LONGEST = 60; // pieces: a map of more can no longer be read
+
+  class Translator {
+    constructor(record) {
+      const { config } = record;
+      this.config = config;
+      this.examples = record.examples;
+      this.tokenizer = new Tokenizer(record.pieces, config);
+      this.words = new Words(record.followers);
+      this.model = new Transformer(config, unpack(record));
+    }
+
+    /** The ids that the encoder reads: the pieces, and the end sign. */
+    encode(text) {
+      return [...this.tokenizer.encode(text), this.config.endId];
+    }
+
+    /** Translate; the result has labels for every axis, and the text. */
+    translate(text, switches = ALL_ON) {
+      const result = this.model.translate(this.encode(text), switches);
+      const label = (id) => this.tokenizer.label(id);
+      return {
+        ...result,
+        text: this.textOf(result.steps),
+        sourceLabels: result.source.map(label),
+        readLabels: result.steps.map(({ read }) => label(read)),
+        writtenLabels: result.steps.map(({ token }) => label(token)),
+      };
+    }
+
+    textOf(steps) {
+      return this.tokenizer.decode(steps.map(({ token }) => token));
+    }
+
+    /** The most probable next pieces of a step, with their probabilities. */
+    candidates({ probabilities }, count) {
+      return [...probabilities.entries()]
+        .sort(([, a], [, b]) => b - a)
+        .slice(0, count)
+        .map(([id, probability]) => ({ label: this.tokenizer.label(id), probability }));
+    }
+
+    /** What to tell the reader about a sentence, if anything; and whether it can be read. */
+    judge(text) {
+      const ids = this.tokenizer.encode(text);
+      if (!ids.length) return { readable: false, notice: "Type a sentence, or choose one." };
+      if (ids.length > LONGEST) {
+        return {
+          readable: false,
+          notice:
+            `That is ${ids.length} pieces; a map of more than ${LONGEST} cannot be read. ` +
+            "Make it shorter.",
+        };
+      }
+      const notices = [this.#strangeCharacters(text), this.#strangeWords(text), shape(text)];
+      return { readable: true, notice: notices.filter(Boolean).join(" ") };
+    }
+
+    #strangeCharacters(text) {
+      const strange = this.tokenizer.unknownCharacters(text);
+      return strange.length
+        ? `The model has no piece for ${strange.join(" ")} and reads “unknown” there.`
+        : "";
+    }
+
+    #strangeWords(text) {
+      const strange = this.words.unknown(text);
+      if (!strange.length) return "";
+      const pieces = (word) =>
+        this.tokenizer.encode(word).map((id) => this.tokenizer.label(id)).join(" ");
+      return (
+        `The model does not know ${strange.map((word) => `“${word}”`).join(", ")}: no ` +
+        `sentence of its training had it. It reads ${strange.map(pieces).join(", ")} and ` +
+        "will guess."
+      );
+    }
+  }
+
+  const shape = (text) => {
+    const trimmed = text.trim();
+    if (/^\p{Lowercase}/u.test(trimmed)) {
+      return "Every sentence of its training began with a capital letter; this one does not.";
+    }
+    return /[.?]$/.test(trimmed)
+      ? ""
+      : "Every sentence of its training ended in . or ?; this one does not.";
+  };
+
+  window.liveModel.Translator = Translator;
+})();

@@ -1,0 +1,131 @@
+"""What all explorables share: their frame, their numbers, their script and style."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any, SupportsFloat
+
+import numpy as np
+
+from aiayn.book.html import STYLE, escape
+from aiayn.errors import InputError
+
+
+@dataclass(frozen=True)
+class Explorable:
+    """A figure that works without its script and can be operated with it."""
+
+    kind: str  # names the script and the style sheet in this folder
+    title: str
+    description: str
+    body: str  # the figure as it stands before anyone touches it
+    numbers: dict[str, Any]  # what the script needs to know
+
+    def __post_init__(self) -> None:
+        for name in ("title", "description"):
+            if not getattr(self, name).strip():
+                raise InputError(
+                    f"{name} is empty: say in a sentence what the figure shows, for "
+                    "readers who do not see it."
+                )
+
+    def _repr_html_(self) -> str:
+        numbers = json.dumps(self.numbers, ensure_ascii=False, separators=(",", ":"))
+        digest = hashlib.sha256((self.title + self.body + numbers).encode())
+        words = f"explorable-{digest.hexdigest()[:8]}"
+        # The numbers stand in an attribute, so that the script is the same everywhere.
+        return f"""<div class="aiayn">{STYLE}
+<style>
+{_read("base.css")}{_read(f"{self.kind}.css")}</style>
+<figure class="aiayn-explorable" data-kind="{self.kind}" aria-describedby="{words}" \
+data-numbers="{escape(numbers)}">
+<figcaption>{escape(self.title)}</figcaption>
+<p class="aiayn-unseen" id="{words}">{escape(self.description)}</p>
+{self.body}
+</figure>
+<script>
+(() => {{
+{_read("base.js")}{_read(f"{self.kind}.js")}}})();
+</script></div>"""
+
+    def __repr__(self) -> str:
+        return f"[Explorable: {self.title}. {self.description}]"
+
+
+@cache
+def _read(name: str) -> str:
+    return files("aiayn.book.explorables").joinpath(name).read_text(encoding="utf-8")
+
+
+def number(value: SupportsFloat, digits: int = 2) -> str:
+    """A number as the scripts write it too: a true minus sign, and no minus zero.
+
+    Halves are rounded away from zero, as JavaScript does and Python's format does not.
+    """
+    step = Decimal(1).scaleb(-digits)
+    exact = Decimal(float(value)).quantize(step, ROUND_HALF_UP)
+    text = f"{exact}".replace("-", "−")
+    return text if any(sign in "123456789" for sign in text) else text.lstrip("−")
+
+
+def short(value: SupportsFloat, digits: int = 2) -> str:
+    """The same without the zeros at the end: 2 and not 2.00."""
+    text = number(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def as_table(name: str, values: Any, shape: Sequence[int | None]) -> np.ndarray:
+    """A tensor or nested lists as an array of that shape; None is any size.
+
+    Raises:
+        InputError: the shape is another one.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.double() if values.is_floating_point() else values
+    table = np.asarray(values)
+    fits = table.ndim == len(shape) and all(
+        wanted in (None, size) for wanted, size in zip(shape, table.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InputError(
+            f"{name} has the shape {table.shape}, but ({wanted}) was expected: choose "
+            "one sentence and one head, and see that it fits the tokens."
+        )
+    return table
+
+
+def rounded(table: np.ndarray, digits: int = 9) -> list[Any]:
+    """An array as nested lists for a script.
+
+    Far more digits than are shown: rounding twice may end elsewhere than once.
+    """
+    return np.round(table, digits).tolist()
+
+
+def slider(
+    name: str,
+    label: str,
+    at: int | float,
+    shown: str,
+    *,
+    low: int | float = 0,
+    high: int | float,
+    step: int | float = 1,
+) -> str:
+    """A slider with its label before and its value, in words, behind it."""
+    return (
+        f'<label class="aiayn-slider"><span>{escape(label)}</span>'
+        f'<input type="range" name="{name}" min="{low:g}" max="{high:g}" '
+        f'step="{step:g}" value="{at:g}"><output>{escape(shown)}</output></label>'
+    )
+
+
+def status(says: str) -> str:
+    """The line that says what is chosen; a screen reader hears when it changes."""
+    return f'<p class="aiayn-says" role="status" aria-live="polite">{says}</p>'

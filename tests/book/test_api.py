@@ -1,0 +1,178 @@
+"""The API reference: every public name is there, explained, and its example runs."""
+
+import doctest
+import importlib
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+import aiayn
+from aiayn.data import corpora
+from aiayn.model import TransformerConfig
+from aiayn.training import TrainingConfig, train
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import api_signature  # noqa: E402
+import api_source  # noqa: E402
+
+ENTRIES = api_source.entries()
+NO_CHAPTER = {"aiayn.InputError"}  # no chapter is about mistakes in what one types
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A reader's folder, in which a translator has been trained.
+
+    Of each held-out split there are a few sentences only: a thousand, as a reader has
+    them, would take longer to make than all examples to run.
+    """
+    few = partial(corpora._load_grammar, held_out_size=20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(corpora._LOADERS, "grammar", few)
+        yield trained(tmp_path_factory)
+
+
+def trained(tmp_path_factory):
+    """The folder with the run."""
+    folder = tmp_path_factory.mktemp("reader")
+    model = TransformerConfig.tiny(vocab_size=400, d_model=16, d_ff=32)
+    train(
+        TrainingConfig.grammar(
+            model=model,
+            corpus_size=500,
+            steps=2,
+            output=folder / "runs/grammar",
+            progress=False,
+        )
+    )
+    return folder
+
+
+def examples(path):
+    """The examples of one name's own docstring, as a reader would run them."""
+    module, _, name = path.rpartition(".")
+    thing = getattr(importlib.import_module(module), name)
+    names = {name: getattr(aiayn, name) for name in aiayn.__all__}
+    names |= vars(importlib.import_module(module)) | {"Path": Path, "torch": torch}
+    found = doctest.DocTestFinder(recurse=False).find(thing, name, globs=names)
+    return [test for test in found if test.examples]
+
+
+def test_the_reference_has_every_public_name_once():
+    """A new name must be given its place in book/api.yml."""
+    exported = {
+        (module.path, name)
+        for module in api_source.packages()
+        for name in api_source.exports(module)
+    }
+    packages = {module for module, _ in exported} - {"aiayn"}
+    elsewhere = {name for module, name in exported if module in packages}
+    wanted = {(m, n) for m, n in exported if m != "aiayn" or n not in elsewhere}
+    planned = [
+        (module, name)
+        for module, groups in api_source.plan().items()
+        for group in groups
+        for name in group["names"]
+    ]
+    assert sorted(planned) == sorted(wanted)
+
+
+def test_griffe_reads_the_exports_as_python_does():
+    """The reference is made without importing; it must not miss a name."""
+    for module in api_source.packages():
+        imported = importlib.import_module(module.path)
+        names = getattr(imported, "__all__", None)
+        if names is not None:
+            assert api_source.exports(module) == set(names)
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_every_name_has_a_summary_and_a_place_in_the_paper(path):
+    """One line; and the section, or that the paper has none."""
+    found = ENTRIES[path]
+    assert 10 < len(found.summary) < 200
+    assert found.summary.endswith((".", ":"))
+    assert found.place, f"{path}: add 'Paper: §…' or 'Not in the paper.'"
+
+
+@pytest.mark.parametrize("name", sorted(aiayn.__all__))
+def test_what_one_imports_first_has_a_chapter_and_a_runnable_example(
+    name, reader, monkeypatch
+):
+    """The examples need torch, what `aiayn` exports, and a trained runs/grammar."""
+    path = f"aiayn.{name}"
+    assert ENTRIES[path].chapter or path in NO_CHAPTER
+    found = examples(path)
+    assert found, f"{path} has no example"
+    monkeypatch.chdir(reader)
+    run(found)
+
+
+@pytest.mark.parametrize("path", [p for p in ENTRIES if p.count(".") > 1])
+def test_the_other_examples_run(path, reader, monkeypatch):
+    """Not every other name has one; those that have tell the truth."""
+    monkeypatch.chdir(reader)
+    run(examples(path))
+
+
+def run(tests):
+    """Run examples; what differs stands in the output."""
+    runner = doctest.DocTestRunner()
+    for test in tests:
+        assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_every_argument_and_field_is_explained(path):
+    """What the signature names, the docstring explains."""
+    thing = ENTRIES[path].source
+    if thing.is_attribute or "arguments as `" in thing.docstring.value:
+        return
+    explained = {
+        item.name
+        for part in (thing.docstring.parsed if thing.docstring else ())
+        if part.kind.value in ("parameters", "attributes")
+        for item in part.value
+    }
+    explained |= {f.name for f in api_source.fields(thing)} if thing.is_class else set()
+    named = {p.name for p in thing.parameters} - {"self", "cls"}
+    assert named <= explained, f"{path}: explain {sorted(named - explained)}"
+
+
+def test_signatures_keep_their_shapes_and_fit_a_phone():
+    """A shape is a string that Griffe takes for a name where it could be one."""
+    text = api_signature.signature(
+        ENTRIES["aiayn.label_smoothed_cross_entropy"].source, "f"
+    )
+    assert 'target: Int[Tensor, "..."],' in text
+    text = api_signature.signature(ENTRIES["aiayn.translate"].source, "translate")
+    assert text.startswith("translate(\n    lines: Sequence[str],")
+    assert "    *,\n    beam_size: int = 4," in text
+    assert text.endswith(") -> list[str]")
+    longest = max(map(len, text.splitlines()))
+    assert longest <= api_signature.WIDTH
+
+
+def test_a_result_of_several_tensors_is_folded():
+    """One part a line, and no bracket is lost."""
+    source = ENTRIES["aiayn.scaled_dot_product_attention"].source
+    text = api_signature.signature(source, "f")
+    assert ') -> tuple[\n    Float[Tensor, "*#batch queries d_v"],\n' in text
+    assert text.count("[") == text.count("]")
+    assert text.count("(") == text.count(")")
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_no_signature_loses_a_bracket(path):
+    """Neither a name's nor that of any of its methods."""
+    thing = ENTRIES[path].source
+    methods = api_source.members(thing) if thing.is_class else ()
+    for one in (thing, *methods):
+        text = api_signature.signature(one, one.name)
+        assert one.name in text
+        assert all(text.count(a) == text.count(b) for a, b in ("()", "[]"))

@@ -1,0 +1,186 @@
+"""WMT 2014, put together from small archives that are laid out as the large ones."""
+
+import gzip
+import io
+import random
+import tarfile
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from aiayn.data import LinesOnDisk, load_corpus, wmt14
+from aiayn.data.archives import unpack
+from aiayn.data.text import MAX_RATIO
+from aiayn.errors import InputError
+
+
+def pack(path, files):
+    """A tar archive of texts, packed if its name says so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def pairs(part, other, count=3):
+    """Lines of both sides; the second pair is empty on the English side."""
+    english = [f"{part} sentence {i}" if i != 1 else " " for i in range(count)]
+    foreign = [f"{part} {other} {i} \u2028 ä" for i in range(count)]
+    return {"en": english, other: foreign}
+
+
+@pytest.fixture
+def published(monkeypatch, tmp_path):
+    """All archives in AIAYN_DATA, and a registry that knows them without hashes."""
+    folder = tmp_path / "data"
+
+    def unverified(part):
+        return replace(part, archive=replace(part.archive, size=None, sha256=None))
+
+    for parts in ("_PARTS", "_FRENCH_PARTS"):
+        own = tuple(unverified(part) for part in getattr(wmt14, parts))
+        monkeypatch.setattr(wmt14, parts, own)
+        for part in own:
+            files = {}
+            for other in ("fr",) if parts == "_FRENCH_PARTS" else ("de", "fr"):
+                for side, lines in pairs(part.name, other).items():
+                    raw = "".join(f"{line}\n" for line in lines).encode()
+                    name = part.member.format(other=other, side=side)
+                    files[name] = gzip.compress(raw) if name[-3:] == ".gz" else raw
+            pack(folder / part.archive.path, files)
+    tests = {}
+    for split, (archive, member) in wmt14._TESTS.items():
+        tests[split] = (replace(archive, md5=None), member)
+        files = {}
+        for other in ("de", "fr"):
+            for side, role in (("en", "src"), (other, "ref")):
+                text = f'<doc>\n<seg id="1"> {split} {side} &amp; </seg>\n</doc>\n'
+                name = member.format(other=other, side=side, role=role)
+                files[name] = text.encode()
+        pack(folder / archive.path, files)
+    monkeypatch.setattr(wmt14, "_TESTS", tests)
+    monkeypatch.setenv("AIAYN_DATA", str(folder))
+    return folder
+
+
+def test_english_to_german_is_three_corpora_without_their_empty_pairs(published):
+    corpus = load_corpus("wmt14")
+    assert list(corpus.train) == [
+        (f"{part} sentence {i}", f"{part} de {i} \u2028 ä")
+        for part in ("europarl", "commoncrawl", "news")
+        for i in (0, 2)
+    ]
+    assert list(corpus.test) == [("test en &", "test de &")]
+    assert list(corpus.validation) == [("validation en &", "validation de &")]
+
+
+def test_french_has_two_more_and_the_other_direction_is_the_same_turned(published):
+    corpus = load_corpus("wmt14", source="fr", target="en")
+    assert len(corpus.train) == 10
+    assert next(iter(corpus.train)) == ("europarl fr 0 \u2028 ä", "europarl sentence 0")
+    forth = load_corpus("wmt14", source="en", target="fr")
+    assert list(forth.train.source) == list(corpus.train.target)
+
+
+def test_it_stays_on_disk_and_is_put_together_once(published):
+    first = load_corpus("wmt14").train
+    assert isinstance(first.source, LinesOnDisk)
+    for path in published.rglob("*.tgz"):
+        path.unlink()
+    assert list(load_corpus("wmt14").train) == list(first)
+
+
+def test_the_registry_holds_every_archive_to_what_was_published(published):
+    for part in wmt14._PARTS:
+        assert not part.archive.verified  # the fixture's
+    original = wmt14._archive("a/b.tgz", 5, "0" * 64)
+    assert original.verified
+    assert original.mirrors == (
+        "https://www.statmt.org/a/b.tgz",
+        "https://statmt.org/a/b.tgz",
+    )
+
+
+def test_unequal_sides_name_both_files(published):
+    part = wmt14._PARTS[0]
+    member = part.member
+    pack(
+        published / part.archive.path,
+        {
+            member.format(other="de", side="en"): b"one\ntwo\n",
+            member.format(other="de", side="de"): b"eins\n",
+        },
+    )
+    with pytest.raises(InputError, match=r"europarl.*differ in their number of lines"):
+        load_corpus("wmt14")
+
+
+def test_languages_that_it_does_not_pair():
+    with pytest.raises(InputError, match="English with German or French"):
+        load_corpus("wmt14", source="de", target="fr")
+
+
+def test_lines_on_disk_are_a_sequence(tmp_path):
+    lines = ["eins", "", "drei ä", "vier\u2028"]
+    found = LinesOnDisk.write(tmp_path / "text", lines)
+    assert list(found) == lines
+    assert found[-1] == lines[-1]
+    assert list(found[1:3]) == lines[1:3]
+    assert list(found[1:3][1:]) == lines[2:3]
+    assert list(found[3:1]) == []
+    assert list(found[::2]) == lines[::2]
+    with pytest.raises(IndexError):
+        found[4]
+    assert list(LinesOnDisk.write(tmp_path / "none", [])) == []
+    with (tmp_path / "text").open("ab") as stream:
+        stream.write(b"more")
+    with pytest.raises(InputError, match="do not belong together"):
+        LinesOnDisk.open(tmp_path / "text")
+
+
+def test_an_archive_is_searched_and_not_unfolded(tmp_path):
+    path = tmp_path / "a.tgz"
+    pack(path, {"../evil": b"x", "/abs": b"x", "text": b"hello"})
+    unpack(path, {"text": tmp_path / "out"})
+    assert (tmp_path / "out").read_bytes() == b"hello"
+    assert not (tmp_path.parent / "evil").exists()
+    with pytest.raises(InputError, match="holds no file other"):
+        unpack(path, {"other": tmp_path / "out2"})
+    assert not (tmp_path / "out2").exists()
+
+
+def test_a_link_in_an_archive_is_not_followed(tmp_path):
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        info = tarfile.TarInfo("text")
+        info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(info)
+    with pytest.raises(InputError, match="holds no file text"):
+        unpack(path, {"text": tmp_path / "out"})
+
+
+def test_a_bomb(tmp_path):
+    path = tmp_path / "bomb.tgz"
+    pack(path, {"text": bytes(2**22)})
+    assert MAX_RATIO * path.stat().st_size < 2**22
+    with pytest.raises(InputError, match="more than a text"):
+        unpack(path, {"text": tmp_path / "out"})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_torn_archive(tmp_path):
+    path = tmp_path / "torn.tgz"
+    pack(path, {"text": random.Random(1).randbytes(10_000)})
+    path.write_bytes(path.read_bytes()[:5_000])
+    with pytest.raises(InputError, match="is damaged"):
+        unpack(path, {"text": tmp_path / "out"})
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_warns_of_what_is_there(published):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_corpus("wmt14")

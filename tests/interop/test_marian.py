@@ -1,0 +1,87 @@
+"""Our weights in Hugging Face's Marian: the same logits, before and after a file."""
+
+import sys
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from aiayn import InputError, greedy_search
+from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from aiayn.interop import to_marian
+
+# Both keep their sinusoids in 32 bits, made from 64 by two formulas: the last bit of
+# a number up to one, 6e-8, may differ, and passes through two layers.
+ROUNDED = {"rtol": 1e-6, "atol": 1e-6}
+
+
+@pytest.fixture
+def marian():
+    """Hugging Face's module, where it is installed."""
+    reason = "Hugging Face transformers is not installed: pip install 'aiayn[marian]'."
+    return pytest.importorskip("transformers", reason=reason)
+
+
+def logits_of(theirs, source, target):
+    with torch.no_grad():
+        return theirs(
+            input_ids=source,
+            attention_mask=source != PAD_ID,
+            decoder_input_ids=target,
+            use_cache=False,
+        ).logits
+
+
+@torch.no_grad()
+def test_the_logits_are_ours(marian, make, batch):
+    model = make().double()
+    assert_close(logits_of(to_marian(model), *batch), model(*batch), **ROUNDED)
+
+
+@torch.no_grad()
+def test_a_saved_folder_is_an_ordinary_marian_model(marian, make, batch, tmp_path):
+    """It makes its sinusoids anew, in its own order, and needs nothing of ours."""
+    model = make()
+    to_marian(model).save_pretrained(tmp_path)
+    again = marian.MarianMTModel.from_pretrained(tmp_path).double().eval()
+    assert_close(logits_of(again, *batch), model.double()(*batch), **ROUNDED)
+
+
+def test_generate_writes_what_our_greedy_search_writes(marian, make, batch):
+    source, _ = batch
+    model = make()
+    found = greedy_search(model, source, bos_id=BOS_ID, eos_id=EOS_ID, max_length=8)
+    written = to_marian(model).generate(
+        input_ids=source,
+        attention_mask=source != PAD_ID,
+        num_beams=1,
+        do_sample=False,
+        max_new_tokens=8,
+        suppress_tokens=[PAD_ID, BOS_ID],
+    )
+    for row, one in zip(written.tolist(), found, strict=True):
+        tokens = [token for token in row[1:] if token not in (PAD_ID, EOS_ID)]
+        assert tokens[: len(one.tokens)] == one.tokens
+    assert all(one.tokens for one in found)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm": "pre"},
+        {"positions": "learned"},
+        {"tie_embeddings": False},
+        {"d_k": 3},
+        {"d_v": 5},
+    ],
+)
+def test_what_marian_has_not_is_refused(marian, make, changes):
+    (name,) = changes
+    with pytest.raises(InputError, match=f"Marian has {name} = "):
+        to_marian(make(**changes))
+
+
+def test_without_transformers_a_sentence_says_what_to_install(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match=r"pip install 'aiayn\[marian\]'"):
+        to_marian(make())

@@ -1,0 +1,163 @@
+"""Trainings in forked children, and ways to kill one of them.
+
+A fork has torch loaded already, so a kill costs a tenth of a second and not five. No
+CUDA, no threads: neither survives a fork.
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+import aiayn
+from aiayn.errors import InputError
+from aiayn.run import RunFolder
+from aiayn.training import resume_training, train
+
+PACKAGE = Path(aiayn.__file__).parent
+WRITERS = ("files.py", "checkpoint.py", "run.py", "training/averaging.py")
+# Where a child may be killed: at any line of the package, or of what writes its files.
+PLACES = {
+    "any line": tuple(str(path) for path in PACKAGE.rglob("*.py")),
+    "writing": tuple(str(PACKAGE / name) for name in WRITERS),
+}
+# What a process may take to notice that its partner has gone; then it is killed too,
+# as torchrun would.
+GRACE = 15.0
+
+
+class Children:
+    """The processes of one training.
+
+    Args:
+        config: The training; it is resumed where its folder holds one.
+        count: How many processes.
+        victim: Which of them runs what comes first.
+        first: Called in the victim before it trains, if anything is.
+    """
+
+    def __init__(self, config, count=1, victim=0, first=None):
+        self.config, self.said = config, config.output.parent / "said"
+        self.said.write_text("")
+        port = _free_port()
+        self.pids = []
+        for rank in range(count):
+            pid = os.fork()
+            if not pid:
+                self._be(rank, count, port, first if rank == victim else None)
+            self.pids.append(pid)
+
+    def signal(self, rank, number):
+        """Send one of them a signal, if it still lives."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pids[rank], number)
+
+    def wait(self):
+        """Each one's exit status, or minus the signal that ended it."""
+        statuses, deadline = {}, None
+        while len(statuses) < len(self.pids):
+            for rank in set(range(len(self.pids))) - set(statuses):
+                pid, status = os.waitpid(self.pids[rank], os.WNOHANG)
+                if pid:
+                    statuses[rank] = os.waitstatus_to_exitcode(status)
+                    deadline = deadline or time.monotonic() + GRACE
+                elif deadline and time.monotonic() > deadline:
+                    self.signal(rank, signal.SIGKILL)
+            time.sleep(0.002)
+        return [statuses[rank] for rank in sorted(statuses)]
+
+    def _be(self, rank, count, port, first):
+        """What a child does from its first moment to its last."""
+        output = os.open(self.said, os.O_WRONLY | os.O_APPEND)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        if count > 1:
+            os.environ.update(
+                RANK=str(rank),
+                LOCAL_RANK=str(rank),
+                WORLD_SIZE=str(count),
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port),
+            )
+        if first is not None:
+            first()
+        os._exit(_train(self.config))
+
+
+def _train(config):
+    """Train or resume, as the command line would; the exit status."""
+    try:
+        if RunFolder(config.output).config.exists():
+            resume_training(config.output)
+        else:
+            train(config)
+    except KeyboardInterrupt:
+        return 130
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        return 1
+    return 0
+
+
+def die_at(place, number):
+    """Kill this process by SIGKILL at the number-th line that it runs in a place."""
+    left = [number]
+
+    def count():
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _at_each_line(PLACES[place], count)
+
+
+def lines_of(config, count, place):
+    """How many lines the first process of a training runs in a place."""
+    told = config.output.with_name("lines")
+
+    def begin():
+        lines = [0]
+        exit_with = os._exit
+
+        def count_one():
+            lines[0] += 1
+
+        def tell_and_exit(status):
+            told.write_text(str(lines[0]))
+            exit_with(status)
+
+        os._exit = tell_and_exit
+        _at_each_line(PLACES[place], count_one)
+
+    statuses = Children(config, count, first=begin).wait()
+    assert statuses == [0] * count, told.with_name("said").read_text()
+    return int(told.read_text())
+
+
+def _at_each_line(files, note):
+    """Call note at every line of these files from now on, in this process."""
+
+    def in_frame(frame, event, argument):
+        if event == "line":
+            note()
+        return in_frame
+
+    def at_call(frame, event, argument):
+        return in_frame if frame.f_code.co_filename in files else None
+
+    files = frozenset(files)
+    sys.settrace(at_call)
+
+
+def _free_port():
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        return some.getsockname()[1]

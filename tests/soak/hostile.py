@@ -1,0 +1,204 @@
+"""Readers of files from outside, and how to damage what they read.
+
+Each reader gets any bytes whatever and must return, or raise InputError: no other
+exception, no code that runs, no file outside its folder, no endless time or memory.
+"""
+
+import gzip
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+
+from aiayn.checkpoint import load_tensors, read_json
+from aiayn.data import Tokenizer, read_lines
+from aiayn.data.parallel import read_parallel
+from aiayn.errors import InputError
+from aiayn.inference import load_translator
+from aiayn.model import Transformer, TransformerConfig
+from aiayn.model.description import describe_config, read_config
+from aiayn.model.recurrent import RecurrentConfig
+from aiayn.run import RunFolder
+from aiayn.training import TrainingConfig
+from aiayn.training.progress import Progress
+from aiayn.tree_repair import repair
+from aiayn.trees import brackets, linearise, parse_tree
+
+LINES = [
+    "a dog sees the small cat",
+    "zwei Frauen gehen zu dem großen Haus",
+    "x" * 300,
+    "",
+    "日本語 \u2028 💡",
+]
+TINY = TransformerConfig.tiny(
+    vocab_size=40,
+    d_model=4,
+    d_ff=4,
+    num_heads=2,
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader, and whole files from which damaged ones are made."""
+
+    read: Callable[[bytes], object]
+    examples: Callable[[], list[bytes]]
+
+
+def _in_file(name, read):
+    """A reader of bytes from a reader of files."""
+
+    def read_bytes(content):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            found = read(path)
+            assert sorted(Path(folder).iterdir()) == [path]
+            return found
+
+    return read_bytes
+
+
+def _text():
+    return "".join(f"{line}\n" for line in LINES).encode()
+
+
+def _zip():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("text", _text())
+        archive.writestr("../outside", b"x")
+    return packed.getvalue()
+
+
+def _pairs(content):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("train.en", "train.de")]
+        half = len(content) // 2
+        for path, part in zip(paths, (content[:half], content[half:]), strict=True):
+            path.write_bytes(part)
+        return read_parallel(*paths)
+
+
+def _tree(content):
+    tree = parse_tree(content.decode("utf-8", "replace"))
+    brackets(tree)
+    assert parse_tree(str(tree)) == tree
+    return tree
+
+
+def _symbols(content):
+    """What a model may write for five words is always made a tree."""
+    symbols = content.decode("utf-8", "replace").split()
+    tree = repair(symbols, ["a", "b", "c", "d", "e"])
+    assert tree.leaves == ("a", "b", "c", "d", "e")
+    return tree
+
+
+@cache
+def _tokenizer():
+    texts = ["a dog sees the small cat", "zwei Frauen gehen zu dem großen Haus"]
+    buffer = Tokenizer.train(texts * 3, 40)
+    with tempfile.TemporaryDirectory() as folder:
+        buffer.save(Path(folder) / "model")
+        return (Path(folder) / "model").read_bytes()
+
+
+def _use_tokenizer(content):
+    tokenizer = Tokenizer(content)
+    ids = tokenizer.encode("a dog\0 sees 日本")
+    return tokenizer.decode(ids), tokenizer.decode(range(tokenizer.vocab_size))
+
+
+@cache
+def _checkpoint():
+    torch.manual_seed(0)
+    weights = {n: t.contiguous() for n, t in Transformer(TINY).state_dict().items()}
+    info = json.dumps({"step": 1, "model": describe_config(TINY)})
+    return save(weights, metadata={"info": info})
+
+
+def _translator(content):
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunFolder(folder)
+        run.average.write_bytes(content)
+        run.tokenizer.write_bytes(_tokenizer())
+        return load_translator(run.path)
+
+
+def _json(*values):
+    return [json.dumps(value).encode() for value in values]
+
+
+def _parsed(read):
+    return _in_file("file.json", lambda path: read(read_json(path)))
+
+
+READERS = {
+    "lines": Reader(
+        _in_file("text.en", lambda path: list(read_lines(path))), lambda: [_text()]
+    ),
+    "gzip": Reader(
+        _in_file("text.gz", lambda path: list(read_lines(path))),
+        lambda: [gzip.compress(_text(), mtime=0)],
+    ),
+    "zip": Reader(
+        _in_file("a.zip", lambda path: list(read_lines(path, member="text"))),
+        lambda: [_zip()],
+    ),
+    "parallel text": Reader(_pairs, lambda: [_text() * 2]),
+    "tree": Reader(
+        _tree,
+        lambda: [
+            b"(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))",
+            b"( (S (NP-SBJ=2 (-LRB- -LRB-) (NN tea)) (VP (VBZ is))))",
+        ],
+    ),
+    "symbols": Reader(
+        _symbols,
+        lambda: [
+            " ".join(linearise(parse_tree("(S (NP (A a) (B b)) (VP (C c)))"))).encode()
+        ],
+    ),
+    "tokenizer": Reader(_use_tokenizer, lambda: [_tokenizer()]),
+    "checkpoint": Reader(
+        _in_file("a.safetensors", load_tensors), lambda: [_checkpoint()]
+    ),
+    "translator": Reader(_translator, lambda: [_checkpoint()]),
+    "training configuration": Reader(
+        _parsed(TrainingConfig.from_dict),
+        lambda: _json(TrainingConfig().as_dict(), TrainingConfig.grammar().as_dict()),
+    ),
+    "model's description": Reader(
+        _parsed(read_config),
+        lambda: _json(describe_config(TINY), describe_config(RecurrentConfig())),
+    ),
+    "progress": Reader(
+        _parsed(lambda value: Progress.read({"progress": value}, Path("state"))),
+        lambda: _json(vars(Progress(3, 1, 2, 5.5, 2.25, [1.0, 2.0, 3.0]))),
+    ),
+    "log": Reader(
+        _in_file("log.jsonl", lambda path: RunFolder(path.parent).read_log()),
+        lambda: [b'{"step": 0, "event": "begin"}\n{"step": 5, "loss": 2.5}\n'],
+    ),
+}
+
+
+def try_reader(name: str, content: bytes) -> bool:
+    """Whether the reader took it; False: it said why not, in a sentence."""
+    try:
+        READERS[name].read(content)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""An examination drawn from the bank and from questions of one's own."""
+
+import math
+import random
+import re
+
+import pytest
+import yaml
+
+import examination
+
+TEMPLATE = examination.BANK.parent / "variants-template.yml"
+OWN = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+
+
+def drawn(tmp_path, *arguments):
+    """Both files of an examination."""
+    assert examination.main([*arguments, "--output", str(tmp_path)]) == 0
+    return [
+        (tmp_path / f"{name}.md").read_text("utf-8") for name in ("paper", "answers")
+    ]
+
+
+def test_questions_are_named_by_chapter():
+    """As on the page of the bank."""
+    bank = examination.bank()
+    assert {"1a", "3c", "23b", "Ba"} <= set(bank)
+    assert "d_k" in bank["4a"]["ask"]
+
+
+def test_a_paper_holds_no_answers(tmp_path):
+    """Questions and marks in one file, answers and what earns marks in the other."""
+    paper, answers = drawn(tmp_path, "3a", "6a")
+    bank = examination.bank()
+    assert "2 questions, 9 marks" in paper
+    for name in ("3a", "6a"):
+        assert bank[name]["ask"] in paper
+        assert bank[name]["answer"] not in paper
+        assert bank[name]["answer"] in answers
+
+
+def test_a_seed_draws_the_same_numbers(tmp_path):
+    """And others draw others."""
+    papers = {
+        seed: drawn(tmp_path, "scale", "--private", str(TEMPLATE), "--seed", seed)
+        for seed in ("1", "2", "3", "4", "5", "6")
+    }
+    again = drawn(tmp_path, "scale", "--private", str(TEMPLATE), "--seed", "3")
+    assert again == papers["3"]
+    texts = {answers.split("**1.**")[1] for _, answers in papers.values()}
+    assert len(texts) > 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_templates_answers_are_right(seed):
+    """For whatever numbers are drawn."""
+    scale = examination.variant(OWN["scale"], random.Random(seed))
+    width, heads = map(int, re.findall(r"\d+", scale["ask"]))
+    root = int(scale["answer"].rstrip(".").split()[-1])
+    assert root == math.sqrt(width / heads)
+    heads = examination.variant(OWN["heads"], random.Random(seed))
+    layers, many = map(int, re.findall(r"\d+", heads["ask"]))
+    wanted = 3 * layers * (3 * many + 1)
+    assert heads["answer"].endswith(f"so {wanted}.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ask": "<<nothing>>?"}, "nothing: in the text, but neither"),
+        ({"compute": {"x": "1 / 0"}}, "x: '1 / 0' cannot be computed"),
+        ({"compute": {"x": "open('f')"}}, "cannot be computed"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(changes, words):
+    """A place without a number, and a number that cannot be had."""
+    with pytest.raises(SystemExit, match=re.escape(words)):
+        examination.variant(OWN["scale"] | changes, random.Random(1))
+
+
+def test_an_unknown_question_is_named(tmp_path):
+    """Instead of leaving it out."""
+    with pytest.raises(SystemExit, match="99z: no such question in the bank"):
+        drawn(tmp_path, "3a", "99z")
+
+
+def test_a_private_question_may_not_hide_a_public_one(tmp_path):
+    """It would be drawn in its place without a word."""
+    path = tmp_path / "own.yml"
+    path.write_text(yaml.safe_dump({"3a": OWN["scale"]}), encoding="utf-8")
+    with pytest.raises(SystemExit, match="3a: the public bank has that name"):
+        drawn(tmp_path, "3a", "--private", str(path))

@@ -1,0 +1,227 @@
+"""What a training leaves behind when something outside of it goes wrong."""
+
+import errno
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
+from aiayn.errors import InputError
+from aiayn.run import RunFolder
+from aiayn.training import Trainer, resume_training, train
+from aiayn.training.loop import Session
+
+
+def before_step(monkeypatch, number, do):
+    """Have something done right before a step."""
+    step = Trainer.step
+
+    def with_event(self, now, batches):
+        if now == number:
+            do()
+        return step(self, now, batches)
+
+    monkeypatch.setattr(Trainer, "step", with_event)
+
+
+def damage(tensor, value):
+    """Put a value into a tensor, as a wrong step would."""
+    with torch.no_grad():
+        tensor.view(-1)[0] = value
+
+
+def test_a_run_killed_between_its_first_checkpoint_and_state_begins_again(
+    config, tmp_path, monkeypatch
+):
+    """`aiayn train` refuses such a folder, so `aiayn resume` has to take it."""
+    whole = train(replace(config, output=tmp_path / "whole"))
+
+    def killed(self):
+        raise SystemExit
+
+    monkeypatch.setattr(Session, "_save_state", killed)
+    with pytest.raises(SystemExit):
+        train(config)
+    monkeypatch.undo()
+    run = RunFolder(config.output)
+    assert run.checkpoints()
+    assert not run.state.exists()
+    with pytest.raises(InputError, match="continue it with 'aiayn resume"):
+        train(config)
+    resume_training(config.output)
+    assert run.average.read_bytes() == whole.run.average.read_bytes()
+    assert [r["event"] for r in run.read_log()].count("begin") == 1
+
+
+def test_checkpoints_whose_state_has_gone_are_not_overwritten(config):
+    run = train(config).run
+    kept = {path: path.read_bytes() for path in run.checkpoints()}
+    run.state.unlink()
+    with pytest.raises(InputError, match=r"no state\.safetensors.*checkpoints can"):
+        resume_training(config.output)
+    assert {path: path.read_bytes() for path in run.checkpoints()} == kept
+
+
+def test_what_killed_writes_left_behind_is_removed(config):
+    run = train(config).run
+    left = run.path / ".state.safetensors.0123abcd.part"
+    left.write_bytes(b"half")
+    resume_training(config.output)
+    assert not left.exists()
+
+
+def test_a_finished_run_resumed_is_the_same_run(config):
+    """Killed after its last line was logged, or resumed by mistake."""
+    before = train(config).log
+    after = resume_training(config.output).log
+    assert [r["event"] for r in after] == [r["event"] for r in before]
+    assert after[-1]["loss"] == before[-1]["loss"]
+
+
+def test_checkpoints_stand_in_the_order_of_their_steps(tmp_path):
+    """By number: as text, step 1,000,000 would come before step 999,999."""
+    run = RunFolder(tmp_path)
+    for step in (999_999, 1_000_000, 5):
+        (tmp_path / f"step-{step:06d}.safetensors").touch()
+    (tmp_path / "step-last.safetensors").touch()
+    names = [path.name for path in run.checkpoints()]
+    assert names == [f"step-{step:06d}.safetensors" for step in (5, 999_999, 1_000_000)]
+    assert [path.name for path in run.checkpoints(until=5)] == names[:1]
+
+
+def test_an_average_is_of_steps_that_were_done(config):
+    """A kill may leave a checkpoint later than the state; fewer steps may be asked."""
+    run = train(config).run
+    later = run.path / "step-000099.safetensors"
+    later.write_bytes(run.checkpoints()[-1].read_bytes())
+    run.average.unlink()
+    resume_training(config.output)
+    first, last = (load_tensors(path)[0] for path in run.checkpoints()[:2])
+    average, _ = load_tensors(run.average)
+    for name, mean in average.items():
+        expected = (first[name].double() + last[name].double()) / 2
+        torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_takes_no_more_leaves_the_last_state(config, monkeypatch, number):
+    """Full, read-only, broken: one sentence, and the state of step 8 as it was."""
+    flush = os.fsync
+
+    def refuse(handle):
+        raise OSError(number, os.strerror(number))
+
+    before_step(monkeypatch, 12, lambda: monkeypatch.setattr(os, "fsync", refuse))
+    with pytest.raises(InputError, match=os.strerror(number)):
+        train(config)
+    run = RunFolder(config.output)
+    assert load_tensors(run.state)[1]["progress"]["step"] == 8
+    assert load_tensors(run.checkpoints()[-1])[1]["step"] == 8
+    assert not list(run.path.glob(".*.part"))
+    monkeypatch.undo()
+    assert os.fsync is flush
+    assert math.isfinite(resume_training(config.output).log[-1]["loss"])
+
+
+def test_a_log_on_a_full_disk_is_a_sentence(config, monkeypatch):
+    run = RunFolder(config.output)
+
+    def fill():
+        run.log.unlink()
+        run.log.symlink_to("/dev/full")
+
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    before_step(monkeypatch, 12, fill)
+    with pytest.raises(InputError, match=r"log\.jsonl cannot be written: No space"):
+        train(config)
+    assert load_tensors(run.state)[1]["progress"]["step"] == 8
+
+
+def test_a_folder_that_is_removed_under_a_training(config, monkeypatch):
+    before_step(monkeypatch, 12, lambda: shutil.rmtree(config.output))
+    with pytest.raises(InputError, match="was moved or removed"):
+        train(config)
+    assert not config.output.exists(), "half a run was made anew"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
+    """Not a mock: the system itself refuses to write on."""
+    path = tmp_path / "state.safetensors"
+    save_tensors(path, {"a": torch.ones(10)}, {"step": 1})
+    before = path.read_bytes()
+    script = (
+        "import sys, torch; from pathlib import Path\n"
+        "from aiayn.checkpoint import save_tensors\n"
+        "from aiayn.errors import InputError\n"
+        "try: save_tensors(Path(sys.argv[1]), {'a': torch.ones(10**6)}, {})\n"
+        "except InputError as error: print(error)\n"
+    )
+    limit = 2**20
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, path],
+        preexec_fn=limited,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "cannot be written: File too large" in done.stdout, done.stderr
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("part", ["weights", "Adam"])
+def test_weights_that_are_no_numbers_are_never_saved(config, monkeypatch, part):
+    """The last step before a validation may ruin them, its own loss being fine."""
+    step = Trainer.step
+
+    def ruin(self, number, batches):
+        totals = step(self, number, batches)
+        if number == 16:
+            weight = next(self.model.parameters())
+            state = self.optimizer.state[weight]["exp_avg_sq"]
+            damage(weight if part == "weights" else state, math.inf)
+        return totals
+
+    monkeypatch.setattr(Trainer, "step", ruin)
+    with pytest.raises(InputError, match=r"after step 16: training has diverged"):
+        train(config)
+    run = RunFolder(config.output)
+    assert load_tensors(run.state)[1]["progress"]["step"] == 8
+    assert [load_tensors(path)[1]["step"] for path in run.checkpoints()] == [8]
+
+
+def test_a_loss_that_is_no_number_stops_before_the_next_validation(config, monkeypatch):
+    """However rarely the log is written, no later state replaces the good one."""
+    config = replace(config, log_every=1000)
+    step = Trainer.step
+    monkeypatch.setattr(
+        Trainer,
+        "step",
+        lambda self, number, batches: (
+            step(self, number, batches) * (math.nan if number == 13 else 1.0)
+        ),
+    )
+    with pytest.raises(InputError) as stopped:
+        train(config)
+    assert "loss is nan at step 13" in str(stopped.value)
+    assert f"clip_norm 1 or precision fp32 in {config.output}" in str(stopped.value)
+    run = RunFolder(config.output)
+    assert load_tensors(run.state)[1]["progress"]["step"] == 8
+    # And the advice works: another rate from the kept state on.
+    monkeypatch.undo()
+    choices = read_json(run.config)
+    write_json(run.config, choices | {"learning_rate_scale": 0.1, "clip_norm": 1.0})
+    assert math.isfinite(resume_training(config.output).log[-1]["loss"])

@@ -1,0 +1,131 @@
+"""Draw an examination from the question bank and from questions of your own.
+
+Usage: python tools/examination.py [--private FILE] [--seed N] [--output FOLDER] NAME…
+
+NAME is a question of the public bank (3a is the first of chapter 3, Ba of the bug
+clinic) or one of FILE, whose form ``book/teach/variants-template.yml`` shows. The same
+seed draws the same numbers. FILE is evaluated: use none that you have not read.
+"""
+
+import argparse
+import math
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from project import ROOT
+
+BANK = ROOT / "book" / "teach" / "questions.yml"
+PLACE = re.compile(r"<<(\w+)>>")
+TO_COMPUTE_WITH = {name: getattr(math, name) for name in ("sqrt", "log", "exp", "pi")}
+TO_COMPUTE_WITH |= {"int": int, "round": round, "abs": abs, "min": min, "max": max}
+WORDS = ("ask", "answer")
+
+
+def bank(path: Path = BANK) -> dict[str, dict[str, Any]]:
+    """The public questions by their names."""
+    chapters = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {
+        f"{name[:2].lstrip('0') if name[:2].isdigit() else 'B'}{letter}": question
+        for name, questions in chapters.items()
+        for letter, question in zip(
+            "abcdefghijklmnopqrstuvwxyz", questions, strict=False
+        )
+    }
+
+
+def variant(question: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """A question with its numbers drawn and put in.
+
+    Raises:
+        SystemExit: A place in the text has no number, or a number cannot be computed.
+    """
+    values = {
+        name: draw.choice(some) for name, some in question.get("draw", {}).items()
+    }
+    for name, expression in question.get("compute", {}).items():
+        try:
+            values[name] = eval(
+                expression, {"__builtins__": {}}, TO_COMPUTE_WITH | values
+            )
+        except Exception as error:
+            raise SystemExit(
+                f"{name}: {expression!r} cannot be computed: {error}."
+            ) from error
+
+    def fill(text: str) -> str:
+        missing = set(PLACE.findall(text)) - set(values)
+        if missing:
+            raise SystemExit(
+                f"{', '.join(sorted(missing))}: in the text, but neither under `draw` "
+                "nor under `compute`."
+            )
+        return PLACE.sub(lambda found: str(values[found[1]]), text)
+
+    return question | {word: fill(question[word]) for word in WORDS}
+
+
+def paper(questions: list[dict[str, Any]], seed: int) -> str:
+    """What students get."""
+    marks = sum(question["marks"] for question in questions)
+    parts = [
+        f"# Examination\n\n{len(questions)} questions, {marks} marks. Paper {seed}."
+    ]
+    for order, question in enumerate(questions, start=1):
+        parts.append(
+            f"**{order}.** ({question['marks']} marks) {question['ask'].strip()}"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def answers(questions: list[dict[str, Any]], seed: int) -> str:
+    """What who grades gets."""
+    parts = [f"# Answers to paper {seed}"]
+    for order, question in enumerate(questions, start=1):
+        earned = "; ".join(
+            f"{what} ({many})" for what, many in question["earns"].items()
+        )
+        parts.append(f"**{order}.** {question['answer'].strip()}")
+        parts.append(f"*Marks, {question['marks']}:* {earned}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line, write both files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument(
+        "--private", type=Path, help="a file with questions of your own"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=Path("examination"))
+    words = parser.parse_args(arguments)
+    known = bank()
+    if words.private:
+        own = yaml.safe_load(words.private.read_text(encoding="utf-8"))
+        if both := sorted(set(own) & set(known)):
+            raise SystemExit(
+                f"{', '.join(both)}: the public bank has that name already."
+            )
+        known |= own
+    if unknown := [name for name in words.names if name not in known]:
+        raise SystemExit(
+            f"{', '.join(unknown)}: no such question in the bank"
+            f"{f' or in {words.private}' if words.private else ''}."
+        )
+    draw = random.Random(words.seed)
+    chosen = [variant(known[name], draw) for name in words.names]
+    words.output.mkdir(parents=True, exist_ok=True)
+    for name, make in (("paper", paper), ("answers", answers)):
+        path = words.output / f"{name}.md"
+        path.write_text(make(chosen, words.seed), encoding="utf-8")
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
