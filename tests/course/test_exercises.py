@@ -8,6 +8,7 @@ import ast
 import contextlib
 import importlib
 import io
+import re
 from collections import Counter
 
 import pytest
@@ -136,6 +137,13 @@ def test_an_assignment_needs_no_solution_of_another_exercise(name, assignment):
                 if isinstance(node, ast.Name)
             }
             assert used & others == set()
+
+
+def test_an_assignments_links_lead_somewhere(name, assignment):
+    """A heading of the chapter is not in the assignment."""
+    for exercise in assignment(name).exercises:
+        for to in re.findall(r"\]\(([^)\s]*)\)", exercise.statement):
+            assert to.startswith("https://")
 
 
 def by_heart(check: FunctionCheck):
