@@ -49,14 +49,14 @@ def place_assets(folder: Path) -> None:
         shutil.copyfile(str(source.locate()), static / Path(name).name)
     if not (static / "mathjax").exists():
         offline_assets.place_mathjax(static / "mathjax")
-    (static / "vega.js").write_text(offline_assets.vega_script(), encoding="utf-8")
+    vega = f"{offline_assets.vega_script()}{offline_assets.vega_announcement()}\n"
+    (static / "vega.js").write_text(vega, encoding="utf-8")
     (static / "colours.css").write_text(site_colours.style_sheet(), encoding="utf-8")
     (static / "fonts.css").write_text(site_fonts.style_sheet(), encoding="utf-8")
     for wheel, name, _, _, _ in site_fonts.FACES:
         target = static / "fonts" / f"{name}.woff2"
         if not target.exists():
             site_fonts.cut(site_fonts.font_file(wheel, f"{name}.otf"), target)
-    shutil.copyfile(ROOT / "book" / "_static" / "charts.js", static / "charts.js")
     for name in ("slides.css", "slides.js"):
         shutil.copyfile(OWN / name, static / name)
 
