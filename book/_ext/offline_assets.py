@@ -32,6 +32,8 @@ FONT_AWESOME_SCRIPT = re.compile(
 )
 # It hides the visible words of a folded cell's label from screen readers.
 FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"')
+# The arrow beside a page that has pages below it is an icon without a name.
+UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
 # Icons can wait until the text is there.
 ICON_FONT_FIRST = re.compile(
     r'\s*<link rel="preload" as="font"[^>]*fontawesome[^>]*>', re.IGNORECASE
@@ -114,6 +116,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
+        tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ICON_FONT_FIRST.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)
         if tidy != text:

@@ -107,6 +107,15 @@ def test_tidying_removes_only_what_it_should():
     assert offline_assets.FONT_AWESOME_SCRIPT.sub("", icons + other) == other
 
 
+def test_toggles_of_the_contents_get_a_name():
+    """Only those that have none: a folded part's own words are its name."""
+    toggle = '<summary><span class="toctree-toggle" role="presentation"></span>'
+    named = offline_assets.UNNAMED_TOGGLE.sub("<summary named>", toggle)
+    assert named == toggle.replace("<summary>", "<summary named>")
+    folded = "<summary><span>Show the set-up</span></summary>"
+    assert offline_assets.UNNAMED_TOGGLE.sub("", folded) == folded
+
+
 def test_dark_formulas_change_colour():
     """A coloured formula has a rule for dark pages in both spellings of its colour."""
     sheet = site_colours.style_sheet()
