@@ -50,7 +50,8 @@
   async function paint(chart) {
     const chosen = chart.view ? controls(chart).map(name => [name, chart.view.signal(name)]) : [];
     if (chart.view) chart.view.finalize();
-    const options = merged({ renderer: "svg", actions: false, ...chart.options }, {
+    // ast: expressions are interpreted; the page's policy lets no text become a program.
+    const options = merged({ renderer: "svg", actions: false, ast: true, ...chart.options }, {
       config: pageConfig(),
     });
     const result = await (await loadVega())(chart.element, chart.spec, options);
