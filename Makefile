@@ -7,6 +7,7 @@ ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
 RUN ?= runs/multi30k
+COURSE_VENV := .venv-course
 RELEASES ?= newest
 COLAB_PYTHON ?=
 CHAPTERS ?=
@@ -22,11 +23,12 @@ export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
-	releases safety audit soak reproducible pins site clean
+	releases safety audit soak reproducible pins site clean \
+	course slides rebrand test-course
 
 help: ## list the commands
 	@echo "make …"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
 
 book: environment ## execute what has changed and build the site into _build/html
 	@echo "==> Notebooks: those that are not in the cache"
@@ -39,7 +41,7 @@ book: environment ## execute what has changed and build the site into _build/htm
 test: environment ## check style, the package, every notebook, the built site
 	@$(MAKE) --no-print-directory lint
 	@echo "==> Tests: the package, the tools, the text"
-	@$(BIN)/python -m pytest tests --ignore=tests/site -q -n 2
+	@$(BIN)/python -m pytest tests --ignore=tests/site --ignore=tests/slides -q -n 2
 	@echo "==> Notebooks: every cell of every one; the outputs become the book's"
 	@$(BIN)/python tools/execute.py --all
 	@$(MAKE) --no-print-directory site
@@ -112,6 +114,24 @@ reproducible: environment ## build the site twice from the same outputs and comp
 pins: environment ## find the newest versions and hashes of all that requirements.txt needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 	@$(BIN)/python tools/pins.py
+
+course: environment ## chapters and assignments for teaching, in _build/course
+	@$(BIN)/python tools/make_course.py
+
+slides: environment ## one deck a chapter, in _build/slides; looked over in a browser
+	@$(BIN)/python tools/execute.py --stale
+	@$(BIN)/python tools/make_slides.py
+	@$(BIN)/python -m pytest tests/slides -q
+
+test-course: environment ## mark assignments with nbgrader and Otter (an environment of its own)
+	@test -x $(COURSE_VENV)/bin/python || $(BIN)/python -m venv $(COURSE_VENV)
+	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
+		"$$($(COURSE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/book.pth"
+	@$(COURSE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/course/requirements.txt
+	@$(COURSE_VENV)/bin/python -m pytest tests/course/test_tools.py -q
+
+rebrand: environment ## after a fork: make rebrand REPO=https://github.com/me/my-book
+	@$(BIN)/python tools/rebrand.py "$(REPO)"
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build

@@ -1,6 +1,6 @@
 """Slides: one deck a chapter, with the figures of the last execution.
 
-``python tools/make_slides.py`` writes ``_build/slides/``, which opens without a network.
+``python tools/make_slides.py`` writes ``_build/slides/``, which needs no network.
 `slides` holds the parts.
 """
 

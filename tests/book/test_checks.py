@@ -12,7 +12,7 @@ from aiayn.book.checks import FunctionCheck, Mistake, ValueCheck, WrongAnswer, t
 CHAPTERS = [
     module.name
     for module in pkgutil.iter_modules(aiayn.book.checks.__path__)
-    if module.name not in {"comparison", "framework", "testing"}
+    if module.name not in {"comparison", "draws", "framework", "testing"}
 ]
 
 

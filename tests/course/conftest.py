@@ -1,4 +1,4 @@
-"""What the course's tests share: the tools by their plain names, the parsed chapters."""
+"""What the course's tests share: the tools by plain names, the parsed chapters."""
 
 import functools
 import sys

@@ -1,4 +1,4 @@
-"""The guard of the exercises: stubs, solutions and checks fit together, in all chapters.
+"""The guard of the exercises: stubs, solutions and checks fit together everywhere.
 
 The solved notebooks run as a whole in ``make test``, so what runs here is what the
 course is made of: the answers to functions, with the cells that they need.
@@ -8,6 +8,7 @@ import ast
 import contextlib
 import importlib
 import io
+import re
 from collections import Counter
 
 import pytest
@@ -138,13 +139,22 @@ def test_an_assignment_needs_no_solution_of_another_exercise(name, assignment):
             assert used & others == set()
 
 
+def test_an_assignments_links_lead_somewhere(name, assignment):
+    """A heading of the chapter is not in the assignment."""
+    for exercise in assignment(name).exercises:
+        for to in re.findall(r"\]\(([^)\s]*)\)", exercise.statement):
+            assert to.startswith("https://")
+
+
 def by_heart(check: FunctionCheck):
     """An answer that knows the visible inputs and nothing else."""
     known = [(case, check.reference(*case)) for case in check.cases()]
 
     def answer(*arguments):
         for case, result in known:
-            if all(str(one) == str(two) for one, two in zip(case, arguments, strict=True)):
+            if all(
+                str(one) == str(two) for one, two in zip(case, arguments, strict=True)
+            ):
                 return result
         return known[0][1]
 
@@ -160,7 +170,10 @@ def test_who_knows_the_inputs_by_heart_fails_the_hidden_check(name, chapter):
         module, _, key = exercise.solution.checked.partition(".")
         check = getattr(importlib.import_module(f"aiayn.book.checks.{module}"), key)
         source = importlib.import_module(check.cases.__module__)
-        if not hasattr(source, "seeded") or "seeded" not in check.cases.__code__.co_names:
+        if (
+            not hasattr(source, "seeded")
+            or "seeded" not in check.cases.__code__.co_names
+        ):
             continue
         answer = by_heart(check)
         run_quietly = contextlib.redirect_stdout(io.StringIO())

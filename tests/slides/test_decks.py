@@ -17,18 +17,18 @@ WIDTH, HEIGHT = 1280, 720
 # the height, the least that lecture-hall guides ask for.
 SMALLEST = 0.6
 
-# Of each slide: its title, how far its content reaches over the edge, how it was scaled.
+# Of each slide: its title, how far its content leaves it, how it was scaled.
 MEASURED = """
 return [...document.querySelectorAll(".slides > section")].map(section => {
   const content = section.querySelector(".content");
   const [inner, outer] = [content, section].map(part => part.getBoundingClientRect());
-  const scale = Number(content.dataset.scale) * Math.min(1, Number(content.dataset.zoom ?? 1));
+  const { scale, zoom = 1 } = content.dataset;
   return {
     title: section.querySelector("h1, h2")?.textContent ?? "",
     over: Math.max(
       outer.left - inner.left, inner.right - outer.right,
       outer.top - inner.top, inner.bottom - outer.bottom),
-    scale: scale,
+    scale: Number(scale) * Math.min(1, Number(zoom)),
     words: content.textContent.trim().length,
   };
 });
@@ -69,7 +69,9 @@ def test_every_slide_fits_and_can_be_read(window, deck):
     assert asked
     assert [url for url in asked if not url.startswith(window.address)] == []
     if deck != "index.html":
-        window.wait(lambda: window.run("return document.documentElement.dataset.fitted"))
+        window.wait(
+            lambda: window.run("return document.documentElement.dataset.fitted")
+        )
         slides = window.run(MEASURED)
         assert len(slides) > 5
         assert [slide["title"] for slide in slides if slide["over"] > 1] == []

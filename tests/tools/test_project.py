@@ -11,7 +11,10 @@ import readme
 
 
 def test_the_repositorys_address_stands_in_one_place():
-    """Besides _config.yml only notebooks hold it, where `make format` writes it."""
+    """Besides _config.yml only notebooks hold it, where `make format` writes it.
+
+    And the citation file, which people fetch without the rest; `make rebrand` knows.
+    """
     address, _ = project.repository()
     place = address.removeprefix("https://github.com/")
     found = subprocess.run(
@@ -20,7 +23,7 @@ def test_the_repositorys_address_stands_in_one_place():
     if found.returncode > 1:
         pytest.skip("This is no git checkout.")
     files = {name for name in found.stdout.split() if not name.endswith(".ipynb")}
-    assert files == {"_config.yml"}
+    assert files == {"_config.yml", "CITATION.cff"}
 
 
 def test_every_notebook_is_a_page_and_a_chapter():

@@ -4,7 +4,8 @@ Its cells are the set-up, those cells of the chapter that the exercises depend o
 the exercises. It is short on purpose: marking runs it once for each student.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode
 
@@ -15,7 +16,8 @@ SET_UP = "set-up"
 INTRODUCTION = """\
 # {title}: exercises
 
-These are the exercises of [chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb).
+These are the exercises of
+[chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb).
 Work through the chapter first, and keep it open: it has the text and the figures.
 
 Run the cells from top to bottom. Where a line raises `NotImplementedError`, put your
@@ -25,6 +27,7 @@ FROM_THE_CHAPTER = """\
 ## What the exercises use
 
 The cells below are from the chapter. Run them, and leave them as they are."""
+LINK = re.compile(r"\]\((?P<to>(?:\.\./book/|[\w-]+\.ipynb|#)[^)\s]*)\)")
 ANSWER_HERE = "*Write your answer to exercise {number} here, in words.*"
 
 
@@ -62,5 +65,22 @@ def make_assignment(
         ),
         set_up=set_up,
         before=cells_needed(code, exercises),
-        exercises=exercises,
+        exercises=[
+            replace(exercise, statement=with_links(exercise.statement, name, place))
+            for exercise in exercises
+        ],
     )
+
+
+def with_links(markdown: str, name: str, place: tuple[str, str]) -> str:
+    """Links within the book lead to the repository, as the chapter is not at hand."""
+    address, branch = place
+
+    def moved(link: re.Match) -> str:
+        to = link["to"]
+        if to.startswith("#"):
+            to = f"{name}.ipynb{to}"
+        path = to.removeprefix("../") if to.startswith("../") else f"notebooks/{to}"
+        return f"]({address}/blob/{branch}/{path})"
+
+    return LINK.sub(moved, markdown)

@@ -37,7 +37,9 @@ def student_chapter(
             result.cells += _stub_cells(by_cell[cell.id])
         else:
             result.cells.append(copy.deepcopy(cell))
-    result.cells.append(new_markdown_cell(LICENCE.format(address=address), id="licence"))
+    result.cells.append(
+        new_markdown_cell(LICENCE.format(address=address), id="licence")
+    )
     nbformat.validate(result)
     return result
 

@@ -100,7 +100,9 @@ def read_exercises(notebook: NotebookNode) -> list[Exercise]:
     for cell, following in _markdown_with_following(notebook):
         for found, text in _statements(cell.source, following):
             number = found["number"]
-            rating = RATING.match(text[found.end() - found.start() :].replace("\n>", ""))
+            rating = RATING.match(
+                text[found.end() - found.start() :].replace("\n>", "")
+            )
             if rating is None:
                 raise FormError(
                     f"exercise {number}: after its title a rating was expected, such "

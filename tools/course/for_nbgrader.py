@@ -50,7 +50,9 @@ def nbgrader_source(assignment: Assignment) -> NotebookNode:
         _locked(new_code_cell(assignment.set_up.source, id="set-up")),
     ]
     if assignment.before:
-        cells.append(_locked(new_markdown_cell(FROM_THE_CHAPTER, id="from-the-chapter")))
+        cells.append(
+            _locked(new_markdown_cell(FROM_THE_CHAPTER, id="from-the-chapter"))
+        )
     cells += [
         _locked(new_code_cell(c.source, id=f"from-{c.id}")) for c in assignment.before
     ]
@@ -76,9 +78,7 @@ def _exercise_cells(exercise: Exercise) -> list[NotebookNode]:
         cells.append(_marked(answer, solution=True))
         text = solution.check
         if solution.again:
-            text += (
-                f"\n### BEGIN HIDDEN TESTS\n{solution.again}\n### END HIDDEN TESTS"
-            )
+            text += f"\n### BEGIN HIDDEN TESTS\n{solution.again}\n### END HIDDEN TESTS"
         check = new_code_cell(text, id=f"check-{slug}")
         cells.append(_marked(check, points=by_check))
     return cells

@@ -65,7 +65,9 @@ def cells_needed(
             inner = own.needed | (own.needed_later - own.bound)
             asked += [(name, place) for name in inner]
     solutions = {exercise.solution_cell for exercise in exercises}
-    kept = [cells[place] for place in sorted(chosen) if cells[place].id not in solutions]
+    kept = [
+        cells[place] for place in sorted(chosen) if cells[place].id not in solutions
+    ]
     if not imports:
         return kept
     return [new_code_cell("\n".join(sorted(imports)), id="imports"), *kept]
@@ -92,4 +94,3 @@ def _givers(names: list[Names], name: str, before: int) -> list[int]:
         if name in names[place].changed:
             found.append(place)
     return []  # it is no name of the notebook's
-

@@ -78,7 +78,9 @@ def take_apart(source: str, number: str) -> Solution:
     name = f"answer_{number.replace('.', '_').lower()}"
     before = "\n".join(lines[: call.lineno - 1]).strip("\n")
     value = ast.get_source_segment(source, given)
-    apart = "\n\n\n" if isinstance(body[body.index(call) - 1], ast.FunctionDef) else "\n"
+    apart = (
+        "\n\n\n" if isinstance(body[body.index(call) - 1], ast.FunctionDef) else "\n"
+    )
     steps = f"{before}{apart}{name} = {value}" if before else f"{name} = {value}"
     answer = f"# Give your answer the name {name}.\n{_marked(steps)}"
     check = f"{checked}({name})"

@@ -1,7 +1,7 @@
 """Which parts of a notebook become slides: chosen by what they are, without marks.
 
 Shown are the title with its question, the goals, what the paper says, guesses,
-definitions, formulas, figures, code that stands in the library as well, measured claims,
+definitions, formulas, figures, code that stands in the library too, measured claims,
 pitfalls and deviations, quick checks and the take-away. Running text becomes the
 speaker's notes of the slide before it. A cell's ``slideshow`` metadata overrides this:
 ``skip`` leaves it out, ``notes`` makes it notes, ``slide`` shows all of it.

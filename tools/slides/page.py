@@ -20,9 +20,9 @@ from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-import offline_assets  # noqa: E402
-import site_colours  # noqa: E402
-import site_fonts  # noqa: E402
+import offline_assets
+import site_colours
+import site_fonts
 
 OWN = Path(__file__).parent
 REVEAL_FILES = (
