@@ -10,6 +10,8 @@ RUN ?= runs/multi30k
 RELEASES ?= newest
 COLAB_PYTHON ?=
 CHAPTERS ?=
+MINUTES ?= 2
+PARTS ?= kills decoding inputs fuzz twice texts processors
 BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
 # As narrow as the book's page shows without scrolling.
@@ -19,8 +21,8 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format bench colab releases \
-	safety audit site clean
+.PHONY: help environment book test serve lint types times format pdf bench colab \
+	releases safety audit soak reproducible pins site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -60,6 +62,7 @@ lint: environment ## check code and notebooks; changes nothing
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(BIN)/python tools/pins.py --check
 	@echo "Style is clean."
 
 types: environment ## check the package's types with pyright (fetches it the first time)
@@ -75,6 +78,11 @@ format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/python tools/notebooks.py
 	@$(BIN)/python tools/readme.py
 
+pdf: environment ## the whole built book as one PDF, _build/book.pdf (needs Chromium)
+	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	@echo "==> PDF: each page printed by Chromium, then joined"
+	@$(BIN)/python tools/book_pdf.py
+
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
@@ -87,11 +95,23 @@ releases: environment ## test the package with RELEASES=lowest, pinned or newest
 
 safety: environment ## look for known vulnerabilities of what is installed
 	@$(PYTHON) -m venv _build/pip-audit
-	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
 	@_build/pip-audit/bin/pip-audit --path $(VENV)/lib/python*/site-packages --skip-editable
 
 audit: environment ## open every page: accessibility, links, weight, speed; for run-times
 	@$(BIN)/python tools/audit.py
+
+soak: environment ## kill trainings, damage files, …; MINUTES=… for each part, PARTS=… of them
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0 || \
+		echo "atheris does not install here: the part 'fuzz' is passed over."
+	@$(BIN)/python -m tests.soak $(PARTS) --minutes $(MINUTES) --record _build/soak.json
+
+reproducible: environment ## build the site twice from the same outputs and compare the bytes
+	@$(BIN)/python tools/reproducible.py --record _build/reproducible.json
+
+pins: environment ## find the newest versions and hashes of all that requirements.txt needs
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	@$(BIN)/python tools/pins.py
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build
@@ -104,13 +124,14 @@ site:
 
 environment: $(ENVIRONMENT)
 
-$(ENVIRONMENT): requirements.txt requirements-audit.txt pyproject.toml
+$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "No $(PYTHON) here: install Python 3.11 or newer, or say PYTHON=/path/to/python."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-audit.txt -e .
 	@touch $@

@@ -29,7 +29,7 @@ def digest(root: Path = ROOT) -> str:
     total = hashlib.sha256(sys.version.encode())
     kinds = {".py", ".json", ".css", ".js"}
     package = (p for p in (root / "src").rglob("*") if p.suffix in kinds)
-    for path in sorted([*package, root / "requirements.txt"]):
+    for path in sorted([*package, *root.glob("requirements*.txt")]):
         total.update(path.relative_to(root).as_posix().encode())
         total.update(path.read_bytes())
     return total.hexdigest()

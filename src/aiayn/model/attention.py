@@ -104,9 +104,6 @@ def additive_attention(
 
 def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Weights that sum to one over the keys that the mask lets through."""
-    # In 16 bits a large score becomes infinite, and inf - inf is no number.
-    largest = torch.finfo(scores.dtype).max
-    scores = scores.clamp(-largest, largest)
     if mask is None:
         return scores.softmax(dim=-1)
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)

@@ -1,0 +1,180 @@
+"""The long form of what the tests try in short: ``make soak``.
+
+Usage: python -m tests.soak PART … [--minutes M] [--seed S] [--record FILE]
+
+Each part takes about M minutes, prints what it tried, and leaves its figures in the
+record. A fault ends it with the place where it was found.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+# Children are forked, which CUDA's threads would not survive; the tests of a GPU are
+# elsewhere. Before torch is loaded.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aiayn.machine import describe_machine
+from tests.inference.conftest import LINES
+from tests.soak.damage import damaged_files
+from tests.soak.decoding import decoding_agrees
+from tests.soak.hostile import READERS, try_reader
+from tests.soak.kills import soak_kills
+from tests.soak.processors import VARIANTS, verdicts
+from tests.soak.texts import any_line
+from tests.soak.twice import fingerprint
+
+
+def kills(folder, seconds, seed):
+    """Trainings killed at random moments, in one process and in two."""
+    found = {}
+    for count in (1, 2):
+        place = folder / str(count)
+        place.mkdir()
+        words = "one process" if count == 1 else "two processes"
+        found[words] = soak_kills(place, seconds=seconds / 2, seed=seed, count=count)
+    return found
+
+
+def decoding(folder, seconds, seed):
+    """Cached beside uncached decoding, on random models, sources and searches."""
+    return {"configurations": _repeat(decoding_agrees, seconds, seed)}
+
+
+def inputs(folder, seconds, seed):
+    """Damaged files for every reader, by hypothesis."""
+    found = {}
+    for name, reader in READERS.items():
+        strategy = damaged_files(reader.examples()) | st.binary(max_size=200)
+
+        @given(strategy)
+        def attempt(content, name=name):
+            try_reader(name, content)
+
+        found[name] = _repeat(attempt, seconds / len(READERS), seed)
+    return {"files": sum(found.values()), "by reader": found}
+
+
+def fuzz(folder, seconds, seed):
+    """Damaged files for every reader, by atheris, which is guided by coverage."""
+    if importlib.util.find_spec("atheris") is None:
+        return {"skipped": "atheris is not installed: pip install atheris"}
+    found = {}
+    for name in READERS:
+        share = str(max(1, round(seconds / len(READERS))))
+        words = ["-m", "tests.soak.fuzz", name, share, folder / name.replace(" ", "-")]
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+        assert done.returncode == 0, f"{name}: {done.stderr[-3000:]}"
+        executed = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+        found[name] = int(executed[1]) if executed else 0
+    return {"files": sum(found.values()), "by reader": found}
+
+
+def twice(folder, seconds, seed):
+    """One seed, two processes whose dictionaries are hashed differently."""
+    began, seeds = time.monotonic(), 0
+    while time.monotonic() - began < seconds or not seeds:
+        digests = {_fingerprint_elsewhere(seed + seeds, salt) for salt in (1, 2)}
+        assert len(digests) == 1, f"seed {seed + seeds} gives two different trainings"
+        seeds += 1
+    return {"seeds": seeds}
+
+
+def _fingerprint_elsewhere(seed, salt):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.soak", "fingerprint", "--seed", str(seed)],
+        env=os.environ | {"PYTHONHASHSEED": str(salt)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def texts(folder, seconds, seed):
+    """Random lines of all Unicode through a translator; ten thousand by its command."""
+    from aiayn.data import Tokenizer
+    from aiayn.inference import translate
+    from tests.inference.models import random_transformer
+
+    tokenizer, model = Tokenizer.train(LINES, 60), random_transformer(60).float()
+    draw, began, lines = random.Random(seed), time.monotonic(), 0
+    while time.monotonic() - began < seconds:
+        chunk = [any_line(draw, 100) for _ in range(500)]
+        found = translate(chunk, model, tokenizer, beam_size=2, extra_length=3)
+        assert len(found) == len(chunk)
+        assert not any(len(text.splitlines()) > 1 for text in found)
+        lines += len(chunk)
+    return {"lines": lines}
+
+
+def processors(folder, seconds, seed):
+    """Chapters 3 and 6 on other processors and threads: the verdicts are the same."""
+    chapters = ("03-attention", "06-masks")
+    found = {name: verdicts(chapters, extra) for name, extra in VARIANTS.items()}
+    usual = found["as it is"]
+    for name, others in found.items():
+        assert others == usual, f"{name}: {set(others.items()) ^ set(usual.items())}"
+    return {"chapters": chapters, "variants": list(found), "verdicts": len(usual)}
+
+
+PARTS = {
+    part.__name__: part
+    for part in (kills, decoding, inputs, fuzz, twice, texts, processors)
+}
+
+
+def _repeat(attempt, seconds, seed):
+    """Try a property again and again, with other examples each time."""
+    began, tried = time.monotonic(), 0
+    while time.monotonic() - began < seconds or not tried:
+        from hypothesis import seed as seeded
+
+        again = settings(
+            max_examples=200, deadline=None, database=None, derandomize=False
+        )
+        seeded(f"{seed} {tried}")(again(attempt))()
+        tried += 200
+    return tried
+
+
+def main():
+    """Run the parts and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="+", choices=[*PARTS, "fingerprint"])
+    parser.add_argument("--minutes", type=float, default=2.0, help="for each part")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", type=Path, help="a JSON file for the figures")
+    given_ = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    if given_.parts == ["fingerprint"]:
+        with tempfile.TemporaryDirectory() as folder:
+            print(fingerprint(Path(folder), given_.seed))
+        return
+    record = {"seed": given_.seed, "machine": describe_machine()}
+    for name in given_.parts:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            figures = PARTS[name](Path(folder), given_.minutes * 60, given_.seed)
+        record[name] = figures | {"seconds": round(time.monotonic() - began, 1)}
+        print(f"{name}: {json.dumps(record[name], ensure_ascii=False)}", flush=True)
+        if given_.record:
+            given_.record.parent.mkdir(parents=True, exist_ok=True)
+            given_.record.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""The short form of ``make soak``: some kills, and one seed in two processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.soak.twice import fingerprint
+
+ROOT = Path(__file__).parents[2]
+
+
+def soak(*words, **variables):
+    """Run ``python -m tests.soak`` as ``make soak`` does; what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.soak", *words],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_killed_trainings_end_as_if_nothing_had_been(tmp_path):
+    record = tmp_path / "soak.json"
+    soak("kills", "--minutes", "0.1", "--record", str(record))
+    found = json.loads(record.read_text())["kills"]
+    for processes in ("one process", "two processes"):
+        kinds = {k: n for k, n in found[processes].items() if k != "trainings"}
+        assert sum(kinds.values()) >= 1, found
+        assert found[processes]["trainings"] >= 1
+
+
+def test_one_seed_is_one_training_in_every_process(tmp_path):
+    """This one checks shapes, and hashes its dictionaries by another salt."""
+    elsewhere = soak("fingerprint", "--seed", "5", PYTHONHASHSEED="77").strip()
+    (tmp_path / "other").mkdir()
+    assert fingerprint(tmp_path, seed=5) == elsewhere
+    assert fingerprint(tmp_path / "other", seed=6) != elsewhere
