@@ -7,6 +7,9 @@ ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
 RUN ?= runs/multi30k
+RELEASES ?= newest
+COLAB_PYTHON ?=
+CHAPTERS ?=
 MINUTES ?= 2
 PARTS ?= kills decoding inputs fuzz twice texts processors
 BEGAN := $(shell date +%s)
@@ -18,7 +21,8 @@ RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test serve lint types times format bench audit soak reproducible pins advisories site clean
+.PHONY: help environment book test serve lint types times format pdf bench colab \
+	releases safety audit soak reproducible pins site clean
 
 help: ## list the commands
 	@echo "make …"
@@ -45,18 +49,19 @@ test: environment ## check style, the package, every notebook, the built site
 	@echo
 	@echo "Passed: style, package, notebooks, site."
 
-serve: ## show the built site at http://127.0.0.1:8000 (PORT=… for another port)
-	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
-	@echo "The book is at http://127.0.0.1:$(PORT) until you press Ctrl-C."
-	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
+serve: environment ## show the site at http://127.0.0.1:8000, rebuilt as you write; PORT=…
+	@$(BIN)/python tools/serve.py --port $(PORT)
 
 lint: environment ## check code and notebooks; changes nothing
-	@echo "==> Style: ruff, and the notebooks' normal form"
+	@echo "==> Style: ruff, the notebooks' normal form, the workflows"
 	@$(BIN)/ruff check --quiet .
 	@$(RUFF_FORMAT) --check --quiet && $(RUFF_FORMAT_NOTEBOOKS) --check --quiet || \
 		{ echo "The layout of the files above is not ruff's: run 'make format'."; exit 1; }
 	@$(BIN)/python tools/notebooks.py --check
 	@$(BIN)/python tools/readme.py --check
+	@$(BIN)/zizmor --offline --quiet --no-progress .github
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(BIN)/python tools/pins.py --check
 	@echo "Style is clean."
 
@@ -73,9 +78,25 @@ format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/python tools/notebooks.py
 	@$(BIN)/python tools/readme.py
 
+pdf: environment ## the whole built book as one PDF, _build/book.pdf (needs Chromium)
+	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	@echo "==> PDF: each page printed by Chromium, then joined"
+	@$(BIN)/python tools/book_pdf.py
+
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
+
+colab: environment ## run the chapters with Colab's versions (once: 3 GB); CHAPTERS=… for some
+	@$(BIN)/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
+
+releases: environment ## test the package with RELEASES=lowest, pinned or newest (once: 3 GB)
+	@$(BIN)/python tools/releases.py $(RELEASES)
+
+safety: environment ## look for known vulnerabilities of what is installed
+	@$(PYTHON) -m venv _build/pip-audit
+	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	@_build/pip-audit/bin/pip-audit --path $(VENV)/lib/python*/site-packages --skip-editable
 
 audit: environment ## open every page: accessibility, links, weight, speed; for run-times
 	@$(BIN)/python tools/audit.py
@@ -91,10 +112,6 @@ reproducible: environment ## build the site twice from the same outputs and comp
 pins: environment ## find the newest versions and hashes of all that requirements.txt needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 	@$(BIN)/python tools/pins.py
-
-advisories: environment ## ask for known vulnerabilities of the pinned packages (needs the network)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	@$(BIN)/python -m pip_audit --disable-pip --require-hashes -r requirements-hashed.txt
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build

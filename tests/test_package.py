@@ -28,7 +28,7 @@ IMPORT_SECONDS = 0.3  # of processor time, beyond what torch needs
 
 # Finds the standard library and the named packages, as if nothing else were installed.
 ONLY = """
-import sys
+import os, sys
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 
 class Only:
@@ -37,14 +37,13 @@ class Only:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in allowed:
-            return PathFinder.find_spec(name, path, target)
+        found = PathFinder.find_spec(name, path, target)
+        place = str(found and found.origin)
+        standard = place.startswith(library) and "site-packages" not in place
+        return found if standard or name.partition(".")[0] in allowed else None
 
-folder, *names = sys.argv[1:]
-allowed = set(names) | set(sys.stdlib_module_names)
-for name in set(sys.modules) - allowed - {"__main__"}:
-    if name.partition(".")[0] not in allowed:
-        del sys.modules[name]
+folder, *allowed = sys.argv[1:]
+library = os.path.dirname(os.__file__)
 sys.meta_path[:] = [BuiltinImporter, FrozenImporter, Only]
 sys.path.insert(0, folder)
 """

@@ -87,9 +87,10 @@ def figures(result: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def record_of(pages: dict[str, dict], lighthouse: dict | None) -> dict[str, Any]:
-    """The figures, with when and on what they were measured."""
-    return {
+def keep(known: dict[str, dict], lighthouse: dict | None) -> None:
+    """Write the figures of the pages that there are, with when and on what."""
+    pages = {page: known[page] for page in written_pages(SITE) if page in known}
+    record = {
         "command": "python tools/audit.py",
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
@@ -100,6 +101,7 @@ def record_of(pages: dict[str, dict], lighthouse: dict | None) -> dict[str, Any]
         "pages": pages,
         "lighthouse": lighthouse,
     }
+    write_json(RECORD, record)
 
 
 def main() -> int:
@@ -121,14 +123,14 @@ def main() -> int:
             result = look_at(browser, SITE, page)
             bad += tell(page, result)
             known[page] = figures(result)
+            keep(known, old["lighthouse"])  # what is interrupted is not lost
     print(f"{len(chosen)} pages, {bad} of them with something to mend.")
     speed = old["lighthouse"]
     if given.no_lighthouse or find_lighthouse() is None:
         print("Lighthouse was not run; its last measurement stays.")
     else:
         speed = measure(SITE, MEASURED_PAGE)
-    pages = {page: known[page] for page in written_pages(SITE) if page in known}
-    write_json(RECORD, record_of(pages, speed))
+    keep(known, speed)
     return 1 if bad else 0
 
 

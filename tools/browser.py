@@ -29,15 +29,19 @@ SWITCHES = (
 )
 PATIENCE = 30  # seconds, on a machine that does other things as well
 
-# All that a page does by itself: fonts, formulas, charts.
+# All that a page does by itself: fonts, formulas, charts; those further down it does
+# only when a reader comes near, or when it is asked.
 SETTLED = """
 const done = arguments[0];
-const formulas = window.MathJax?.startup?.promise ?? Promise.resolve();
+const started = window.MathJax?.startup?.promise ?? Promise.resolve();
+const formulas = started.then(
+  () => window.MathJax?.startup?.document?.lazyTypesetAll?.());
 const frame = () => new Promise(requestAnimationFrame);
 const ready = Promise.all([document.fonts.ready, formulas]);
 ready.then(frame).then(frame).then(() => done(true));
 """
 CHARTS_DRAWN = """
+window.drawAllCharts?.();
 return [...document.querySelectorAll(".vega-embed, [id^=altair-viz]")]
   .every(chart => chart.querySelector("svg, canvas"));
 """

@@ -29,8 +29,12 @@ from project import ROOT, notebook_paths, repository
 
 VERSIONS = ROOT / "tools" / "colab_versions.txt"
 ENVIRONMENT = ROOT / ".venv-colab"
-SECONDS_TO_SET_UP = 20
 SECONDS_A_CELL = 900
+# Where pyenv and uv keep the Pythons that they install, in a home folder.
+KEPT = (
+    ".pyenv/versions/{}*/bin/python",
+    ".local/share/uv/python/cpython-{}*/bin/python",
+)
 
 # Chapters need nothing of Colab's own module, so whoever asks it is told so.
 STAND_IN = '''\
@@ -62,9 +66,10 @@ def colab_versions(text: str | None = None) -> dict[str, str]:
 
 def find_python(wanted: str) -> str:
     """An interpreter of the wanted version; failing that, this one."""
-    for name in (f"python{wanted}", "python3", "python"):
-        path = shutil.which(name)
-        if path and _version_of(path) == wanted:
+    named = [shutil.which(name) for name in (f"python{wanted}", "python3", "python")]
+    kept = [p for place in KEPT for p in Path.home().glob(place.format(wanted))]
+    for path in map(str, [*filter(None, named), *kept]):
+        if _version_of(path) == wanted:
             return path
     here = ".".join(map(str, sys.version_info[:2]))
     if here != wanted:
@@ -77,7 +82,10 @@ def find_python(wanted: str) -> str:
 
 def _version_of(python: str) -> str:
     code = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
-    run = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    try:
+        run = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    except OSError:  # a file of that name that is no program
+        return ""
     return run.stdout.strip()
 
 
@@ -88,8 +96,7 @@ def make_environment(folder: Path, python: str | None) -> Path:
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
         print(f"==> Environment: {folder.name}, as Colab's (once, and about 3 GB)")
         python = python or find_python(colab_python())
-        if not inside.exists():
-            subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
         _pip(inside, "install", "--quiet", "--requirement", str(VERSIONS))
         (folder / "held.json").write_text(json.dumps(installed(inside)))
         ready.write_text(wanted, encoding="utf-8")
@@ -208,6 +215,22 @@ def run(path: Path, folder: Path) -> tuple[float, float]:
     return (taken.get(SET_UP_ID, first), time.monotonic() - began)
 
 
+def run_chapters(paths: list[Path], python: Path) -> list[str]:
+    """Run chapters one after the other; a sentence for each one that failed."""
+    faults = []
+    for path in paths:
+        with runtime(python) as folder:
+            try:
+                set_up, whole = run(path, folder)
+            except CellExecutionError as error:
+                faults.append(f"{path.stem}: {error.ename}: {error.evalue}")
+                print(f"{path.stem}: failed.\n{error}", flush=True)
+                continue
+        times = f"{whole:.0f} s, {set_up:.0f} of them for the set-up cell"
+        print(f"{path.stem}: passed in {times}.", flush=True)
+    return faults
+
+
 def main() -> int:
     """Run the chapters that are named, or all; say what failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -219,21 +242,11 @@ def main() -> int:
     if unknown := [name for name in options.chapters if name not in known]:
         parser.error(f"no such chapter: {', '.join(unknown)}.")
     paths = [known[name] for name in options.chapters or known]
-    python = make_environment(options.environment.absolute(), options.python)
-    before, faults = make_fresh(options.environment, python), []
-    for number, path in enumerate(paths):
-        with runtime(python) as folder:
-            try:
-                set_up, whole = run(path, folder)
-            except CellExecutionError as error:
-                faults.append(f"{path.stem}: {error.ename}: {error.evalue}")
-                print(f"{path.stem}: failed.\n{error}", flush=True)
-                continue
-        print(f"{path.stem}: passed in {whole:.0f} s.", flush=True)
-        if number == 0:
-            faults += replaced(before, installed(python))
-            slow = "" if set_up < SECONDS_TO_SET_UP else f", over {SECONDS_TO_SET_UP} s"
-            print(f"Its set-up cell installed the package in {set_up:.0f} s{slow}.")
+    python = make_environment(options.environment.absolute(), options.python or None)
+    held = make_fresh(options.environment, python)
+    faults = run_chapters(paths[:1], python)  # the one that installs the package
+    faults += replaced(held, installed(python))
+    faults += run_chapters(paths[1:], python)
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(paths)} chapters ran as in Colab, {len(faults)} faults.")
     return 1 if faults else 0

@@ -40,7 +40,8 @@ def main() -> int:
         page = deck_page(slides, path.stem)
         (given.out / f"{path.stem}.html").write_text(page, encoding="utf-8")
         decks[path.stem] = slides[0].title
-    (given.out / "index.html").write_text(index_page(decks), encoding="utf-8")
+    if not given.names:
+        (given.out / "index.html").write_text(index_page(decks), encoding="utf-8")
     print(f"{len(decks)} decks: open {given.out}/index.html.")
     return 0
 

@@ -27,11 +27,17 @@ def repository(root: Path = ROOT) -> tuple[str, str]:
     return config["repository"]["url"].rstrip("/"), config["repository"]["branch"]
 
 
+def requirements(part: str = "dependencies", root: Path = ROOT) -> list[str]:
+    """What the package asks pip for: its dependencies, or those of an extra."""
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)["project"]
+    return table[part] if part in table else table["optional-dependencies"][part]
+
+
 def light_dependencies(root: Path = ROOT) -> list[str]:
     """Names of what the package needs besides the packages that stay untouched."""
-    text = (root / "pyproject.toml").read_text(encoding="utf-8")
-    requirements = tomllib.loads(text)["project"]["dependencies"]
-    names = [requirement.split(">=")[0].strip() for requirement in requirements]
+    found = requirements(root=root)
+    names = [requirement.split(">=")[0].strip() for requirement in found]
     return [name for name in names if name not in NEVER_INSTALLED_BY_A_NOTEBOOK]
 
 

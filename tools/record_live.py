@@ -104,7 +104,9 @@ def examples(samples: Sequence[GrammarSample]) -> list[tuple[str, str]]:
     return [pair for kind in sorted(kept) for pair in kept[kind]]
 
 
-def record(run: RunFolder, command: str, quantised: QuantisedModel) -> dict[str, Any]:
+def record(
+    run: RunFolder, command: str, revision: str, quantised: QuantisedModel
+) -> dict[str, Any]:
     """All that the page and its tests want to know besides the weights."""
     config = TrainingConfig.from_dict(read_json(run.config))
     corpus = load_grammar(size=config.corpus_size or 0)
@@ -123,7 +125,7 @@ def record(run: RunFolder, command: str, quantised: QuantisedModel) -> dict[str,
     return {
         "command": command,
         "quantised_by": f"python tools/record_live.py runs/{run.path.name}",
-        "commit": commit(),
+        "commit": commit(revision),
         "config": config.as_dict() | {"output": run.path.name},
         "log": run.read_log(),
         "test": {"bleu": scores.score, "printed": scores.text},
@@ -143,6 +145,7 @@ def main() -> None:
     )
     parser.add_argument("run", type=Path)
     parser.add_argument("--trained-by", required=True, metavar="COMMAND")
+    parser.add_argument("--commit", default="HEAD", help="what the run was made with")
     words = parser.parse_args()
     torch.set_num_threads(1)
     run = RunFolder(words.run)
@@ -151,7 +154,8 @@ def main() -> None:
     quantised = QuantisedModel.of(model, run.tokenizer.read_bytes())
     path = RECORDS / f"{NAME}.safetensors"
     quantised.save(path)
-    content = record(run, words.trained_by, QuantisedModel.load(path))
+    stored = QuantisedModel.load(path)
+    content = record(run, words.trained_by, words.commit, stored)
     write_json(RECORDS / f"{NAME}.json", content)
     print(f"{path.stat().st_size:,} bytes; exactly right: {content['exact']}")
 

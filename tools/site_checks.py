@@ -19,8 +19,8 @@ AXE_WHEEL = "axe-playwright-python"
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]  # levels A and AA
 RUN_AXE = """
 const done = arguments[1];
-const rules = {runOnly: {type: "tag", values: arguments[0]}, resultTypes: ["violations"]};
-axe.run(document, rules).then(
+const rules = {type: "tag", values: arguments[0]};
+axe.run(document, {runOnly: rules, resultTypes: ["violations"]}).then(
   found => done(found.violations.map(violation => ({
     rule: violation.id,
     help: violation.help,
@@ -45,7 +45,7 @@ for (const token of document.querySelectorAll(".highlight pre span")) {
 
 def written_pages(site: Path) -> list[str]:
     """Every page of the book, as an address below the site's."""
-    found = [*site.glob("book/*.html"), *site.glob("notebooks/*.html")]
+    found = [*site.glob("book/**/*.html"), *site.glob("notebooks/*.html")]
     return [path.relative_to(site).as_posix() for path in sorted(found)]
 
 

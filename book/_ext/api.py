@@ -1,4 +1,4 @@
-"""The directives ``{api} aiayn.model`` and ``{api-index}``: the reference of the package.
+"""The directives ``{api} aiayn.model`` and ``{api-index}``: the package's reference.
 
 Drawn from the docstrings at every build; see `api_source`. Each name is an object of
 Sphinx's Python domain too, so the search finds it and other sites can link to it.
@@ -220,10 +220,8 @@ def path_of(text: str) -> str | None:
 
 def link(path: str, words: nodes.Node, page: str) -> pending_xref:
     """A link to a name's entry."""
-    return pending_xref(
-        "", words, refdomain="py", reftype="obj", reftarget=path, refdoc=page,
-        refexplicit=True, refwarn=True,
-    )  # fmt: skip
+    target = {"refdomain": "py", "reftype": "obj", "reftarget": path, "refdoc": page}
+    return pending_xref("", words, **target, refexplicit=True, refwarn=True)
 
 
 def setup(app: Sphinx) -> dict:

@@ -9,7 +9,9 @@ WIDTH = 44  # columns that fit beside each other at 390 px
 OPENING, CLOSING = "([{", ")]}"
 
 # A shape is a string; Griffe takes it for a name where it could be one.
-BARE_SHAPE = re.compile(r"((?:Float|Int|Int64|Bool)\[(?:Tensor|np\.ndarray), )([^\]\"]+)")
+BARE_SHAPE = re.compile(
+    r"((?:Float|Int|Int64|Bool)\[(?:Tensor|np\.ndarray), )([^\]\"]+)"
+)
 
 
 def signature(thing: griffe.Object, name: str) -> str:

@@ -6,6 +6,7 @@ head, and says in words where the row that is pointed at looks.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from aiayn.book.html import escape
 
 RECORD = Path(__file__).resolve().parent.parent / "attention.json"
 
+TRAINED_IN, LIVE = "notebooks/16-train-a-translator", "book/live-model"
+
 Map = list[list[float]]
+Address = Callable[[str], str]  # from a page's name to where it is
 
 
 def read(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,7 +82,7 @@ def _cell(share: float) -> str:
     return f'<td{empty} style="--w: {share / 100:.2f}"><span>{share:.0f}</span></td>'
 
 
-def figure(record: dict[str, Any]) -> str:
+def figure(record: dict[str, Any], address: Address) -> str:
     """Controls, table, the sentence below it, and the data for the script."""
     sentences = read(record)
     maps = [views(sentence) for sentence in sentences]
@@ -91,9 +95,11 @@ def figure(record: dict[str, Any]) -> str:
         ensure_ascii=False,
     ).replace("</", "<\\/")
     where = (
-        f"Weights of a real model: {record['steps']:,} training steps on "
-        f"{record['corpus'].capitalize()}, English to German; "
-        "chapter 16 shows how it was trained."
+        f"Weights of a real model after {record['steps']:,} training steps on "
+        f"{record['corpus'].capitalize()}: "
+        f'<a href="{address(TRAINED_IN)}">how it was trained</a>. '
+        f'<a href="{address(LIVE)}">Translate a sentence of your own</a>, in this '
+        "browser."
     )
     return (
         '<figure class="live-attention" aria-label="Attention of a trained translator">'
@@ -122,7 +128,12 @@ class LiveAttention(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RECORD))
         record = json.loads(RECORD.read_text(encoding="utf-8"))
-        return [nodes.raw("", figure(record), format="html")]
+        builder, here = self.env.app.builder, self.env.docname
+
+        def address(page: str) -> str:
+            return escape(builder.get_relative_uri(here, page))
+
+        return [nodes.raw("", figure(record, address), format="html")]
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,4 +1,4 @@
-"""The directive ``{audit}``: what ``make audit`` last found, from ``book/audit.json``."""
+"""The directive ``{audit}``: what ``make audit`` last found (``book/audit.json``)."""
 
 import json
 from pathlib import Path

@@ -91,7 +91,7 @@ class FoundBy(SphinxTransform):
         first = next(self.document.findall(nodes.section), None)
         if wanted and first is not None and first["ids"]:
             target = first["ids"][0]
-            entries = [("single", words, target, "", None) for words in wanted]
+            entries = [("single", words, target, "main", None) for words in wanted]
             first.insert(1, index(entries=entries))
 
 
@@ -101,7 +101,7 @@ def setup(app: Sphinx) -> dict:
     app.add_transform(FoundBy)
     return {
         "version": "1",
-        "env_version": 1,  # pages are read anew when this changes
+        "env_version": 2,  # pages are read anew when this changes
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -156,7 +156,9 @@ def add_preview(app: Sphinx, page, template, context: dict, doctree) -> None:
         f'\n<meta property="{name}" content="{escape(text)}" />'
         for name, text in tags.items()
     )
-    context["metatags"] += '\n<meta name="twitter:card" content="summary_large_image" />'
+    context["metatags"] += (
+        '\n<meta name="twitter:card" content="summary_large_image" />'
+    )
 
 
 def setup(app: Sphinx) -> dict:

@@ -37,6 +37,7 @@ SCRIPTS = (
     RECORD_SCRIPT,
     "translator.js",
     "maps.js",
+    "heads.js",
     "page.js",
 )
 EXTRA_LENGTH = 10
@@ -64,7 +65,14 @@ class LiveScores(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RECORD))
-        return [table(["", ""], score_rows(load_record(NAME), load_quantised()))]
+        record = load_record(NAME)
+        found = table(["", ""], score_rows(record, load_quantised()))
+        for head in list(found.findall(nodes.thead)):  # the first column is the head
+            head.parent.remove(head)
+        for text in found.findall(nodes.paragraph):
+            if text.astext() == record["command"]:  # no dash of it is typography
+                text[:] = [nodes.literal("", record["command"])]
+        return [found]
 
 
 class LiveSwitches(SphinxDirective):

@@ -59,7 +59,7 @@ def found(env: BuildEnvironment) -> list[tuple[str, str, str, str]]:
         (str(len(chapters)), "notebooks", ", each of which runs", "book/run-times"),
         (str(len(claims())), "claims of the paper", f": {settled}", "book/ledger"),
         (
-            f"{test_functions():,}",
+            f"{count_tests():,}",
             "tests",
             ", many of them on all chapters or pages",
             "book/run-times",
@@ -84,11 +84,11 @@ def executions(env: BuildEnvironment) -> list[tuple[float, float]]:
     return [(d["mtime"], d["runtime"]) for d in data if d and d["runtime"]]
 
 
-def test_functions(folder: Path = TESTS) -> int:
+def count_tests() -> int:
     """How many test functions the tests' modules define."""
     return sum(
         isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-        for path in folder.rglob("test_*.py")
+        for path in TESTS.rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     )
 

@@ -32,6 +32,10 @@ FONT_AWESOME_SCRIPT = re.compile(
 )
 # It hides the visible words of a folded cell's label from screen readers.
 FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"')
+# Icons can wait until the text is there.
+ICON_FONT_FIRST = re.compile(
+    r'\s*<link rel="preload" as="font"[^>]*fontawesome[^>]*>', re.IGNORECASE
+)
 # Sphinx's role for an entry of a list of references is no item of a list any more.
 REFERENCE_ENTRY = re.compile(r'role="doc-biblioentry"')
 
@@ -48,20 +52,25 @@ def place_mathjax(target: Path) -> None:
             shutil.copyfile(source, target / name)
 
 
-def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script.
+def vega_announcement() -> str:
+    """What tells Altair's output that Vega, Vega-Lite and Vega-Embed are here.
 
-    Altair's output asks ``VEGA_DEBUG`` which versions are there already, and loads from
-    another host only what is missing.
+    It asks ``VEGA_DEBUG`` which versions are there already, and loads from another host
+    only what is missing.
     """
-    version = ".".join(altair.VEGALITE_VERSION.split(".")[:2])
     present = {
         "vega_version": altair.VEGA_VERSION,
         "vegalite_version": altair.VEGALITE_VERSION,
         "vegaembed_version": altair.VEGAEMBED_VERSION,
     }
+    return f"window.VEGA_DEBUG = {json.dumps(present)};"
+
+
+def vega_script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    version = ".".join(altair.VEGALITE_VERSION.split(".")[:2])
     bundle = vl_convert.javascript_bundle(vl_version=version)
-    return f"(() => {{\n{bundle}\n}})();\nwindow.VEGA_DEBUG = {json.dumps(present)};\n"
+    return f"(() => {{\n{bundle}\n}})();\n"
 
 
 def place_scripts(app: Sphinx) -> None:
@@ -93,8 +102,8 @@ def choose_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
         if "thebe" not in str(getattr(sheet, "filename", sheet))
     ]
     if "vegaEmbed" in (context.get("body") or ""):
-        app.add_js_file("vendor/vega.js", priority=100)
-        app.add_js_file("charts.js", priority=110)
+        app.add_js_file(None, body=vega_announcement(), priority=100)
+        app.add_js_file("charts.js", priority=110)  # it loads Vega when it is needed
 
 
 def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
@@ -105,6 +114,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
+        tidy = ICON_FONT_FIRST.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)
         if tidy != text:
             page.write_text(tidy, encoding="utf-8")

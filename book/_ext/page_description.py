@@ -1,7 +1,6 @@
 """Every page's description, for search engines, link previews and the pages beside it.
 
-It is what the page says of itself in its front matter, or else its first paragraph of
-running text.
+It is the page's first paragraph of running text.
 """
 
 from html import escape
@@ -26,18 +25,9 @@ def describe(doctree: nodes.document) -> str:
     return ""
 
 
-def own_description(doctree: nodes.document) -> str:
-    """What the page's front matter says of it, if anything."""
-    for meta in doctree.findall(nodes.meta):
-        if meta.get("name") == "description":
-            return " ".join(meta.get("content", "").split())
-    return ""
-
-
 def note_description(app: Sphinx, doctree: nodes.document) -> None:
     """Remember what the page that was just read says of itself."""
-    text = own_description(doctree) or describe(doctree)
-    app.env.metadata[app.env.docname]["description"] = text
+    app.env.metadata[app.env.docname]["description"] = describe(doctree)
 
 
 def description_of(env: BuildEnvironment, page: str) -> str:

@@ -105,7 +105,8 @@ def search() -> tuple[list[str], Rows, int]:
         if setting["part"] or setting["extra"] != paper.BASE.extra_output_length:
             continue
         same = [run["settings"][number] for run in runs]
-        differences, lows, highs = zip(*(one["difference"] for one in same), strict=True)
+        each = (one["difference"] for one in same)
+        differences, lows, highs = zip(*each, strict=True)
         rows.append(
             [
                 str(setting["averaged"]),
@@ -141,8 +142,8 @@ def table_3() -> tuple[list[str], Rows, int]:
             ratio = _mean(own, "perplexity") / _mean(base_runs, "perplexity")
             here[0] += f" ({ratio - 1:+.1%})"
             here[1] += f" ({_mean(own, 'bleu') - _mean(base_runs, 'bleu'):+.1f})"
-        row = [name, theirs[0], here[0], theirs[1], here[1], str(len(own) or "none yet")]
-        rows.append(row)
+        count = str(len(own) or "none yet")
+        rows.append([name, theirs[0], here[0], theirs[1], here[1], count])
     return header, rows, 0
 
 
@@ -204,8 +205,8 @@ def _power(value: float | None) -> str:
     if value is None:
         return NOTHING
     digits, exponent = f"{value:.1e}".split("e")
-    superscript = str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{digits} · 10{superscript}"
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"{digits} · 10{str(int(exponent)).translate(raised)}"
 
 
 def _range(values: list[float]) -> str:

@@ -18,6 +18,12 @@ FACES = [  # wheel, file, family, weight, style
     ("font-source-sans-pro", "SourceSansPro-Regular", "Book Sans", 400, "normal"),
     ("font-source-sans-pro", "SourceSansPro-Semibold", "Book Sans", 600, "normal"),
 ]
+# Seen first on every page: asked for at once, so that little moves when they come.
+SEEN_FIRST = (
+    "SourceSansPro-Semibold",
+    "SourceSerifPro-Regular",
+    "SourceSansPro-Regular",
+)
 CHARACTERS = [
     *range(0x20, 0x7F),
     *range(0xA0, 0x180),  # Latin-1 and Latin Extended-A
@@ -72,7 +78,18 @@ def place_fonts(app: Sphinx) -> None:
             licence.write_bytes(font_file(wheel, "LICENSE.txt").read_bytes())
 
 
+def ask_early(app: Sphinx, page, template, context: dict, doctree) -> None:
+    """Let the browser ask for the first fonts before it has read the style sheets."""
+    address = context["pathto"]
+    context["metatags"] = context.get("metatags", "") + "".join(
+        f'\n<link rel="preload" href="{address(f"_static/fonts/{name}.woff2", 1)}" '
+        'as="font" type="font/woff2" crossorigin />'
+        for name in SEEN_FIRST
+    )
+
+
 def setup(app: Sphinx) -> dict:
     """Connect to the build."""
+    app.connect("html-page-context", ask_early)
     app.connect("builder-inited", place_fonts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,12 +3,14 @@
 import doctest
 import importlib
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 import aiayn
+from aiayn.data import corpora
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig, train
 
@@ -24,7 +26,19 @@ NO_CHAPTER = {"aiayn.InputError"}  # no chapter is about mistakes in what one ty
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """A reader's folder, in which a translator has been trained."""
+    """A reader's folder, in which a translator has been trained.
+
+    Of each held-out split there are a few sentences only: a thousand, as a reader has
+    them, would take longer to make than all examples to run.
+    """
+    few = partial(corpora._load_grammar, held_out_size=20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(corpora._LOADERS, "grammar", few)
+        yield trained(tmp_path_factory)
+
+
+def trained(tmp_path_factory):
+    """The folder with the run."""
     folder = tmp_path_factory.mktemp("reader")
     model = TransformerConfig.tiny(vocab_size=400, d_model=16, d_ff=32)
     train(

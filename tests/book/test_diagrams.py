@@ -1,17 +1,30 @@
 """The diagrams are sound SVG that follows the page and keeps inside its frame."""
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from aiayn.book import diagrams
 
 SVG = "{http://www.w3.org/2000/svg}"
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = yaml.safe_load((ROOT / "book" / "figure.yml").read_text(encoding="utf-8"))
+LINKS = {name: diagrams.Link(f"to-{name}", name, f"more-{name}") for name in BLOCKS}
+
+
+def contents():
+    """The landing page's figure, with a link on every block."""
+    return diagrams.contents_diagram(LINKS)
+
+
 DRAWINGS = [
     diagrams.scaled_dot_product_attention_diagram,
     diagrams.multi_head_diagram,
     diagrams.transformer_diagram,
+    contents,
 ]
 WIDEST_LETTER = 8.0  # units, at 13 pixels; a generous mean over a line
 
@@ -31,9 +44,15 @@ def test_a_drawing_fits_a_phone(draw):
 def test_words_stay_inside(draw):
     """No label is cut off at an edge."""
     root = tree(draw)
+    down = {
+        word: float(group.get("transform").removeprefix("translate(0 ").rstrip(")"))
+        for group in root.iter(f"{SVG}g")
+        for word in group.iter(f"{SVG}text")
+    }
     width, height = float(root.get("width")), float(root.get("height"))
     for word in root.iter(f"{SVG}text"):
-        x, y, length = float(word.get("x")), float(word.get("y")), len(word.text or "")
+        x, length = float(word.get("x")), len(word.text or "")
+        y = float(word.get("y")) + down.get(word, 0)
         share = {"start": 0.0, "middle": 0.5, "end": 1.0}[word.get("text-anchor")]
         left = x - share * length * WIDEST_LETTER
         assert left >= -1, word.text
@@ -57,6 +76,40 @@ def test_a_screen_reader_gets_a_description(draw):
     label = re.search(r'<svg role="img" aria-label="([^"]+)"', html)[1]
     assert len(label.split()) > 30
     assert repr(draw()).startswith("[Figure: ")
+
+
+def test_every_block_is_a_link_with_room_for_a_finger():
+    """As the file has them, no block more or less; each has an area that answers."""
+    links = list(tree(contents).iter(f"{SVG}a"))
+    assert {link.get("data-block") for link in links} == set(BLOCKS)
+    for link in links:
+        name = link.get("data-block")
+        assert link.get("href") == f"to-{name}"
+        assert link.get("aria-label") == name
+        assert link.get("aria-describedby") == f"more-{name}"
+        area = link.find(f"{SVG}rect")
+        assert float(area.get("width")) * float(area.get("height")) >= 18 * 36
+
+
+def test_without_links_the_same_is_drawn():
+    """The chapters' figure is the landing page's, and has no links."""
+    plain = diagrams.transformer_diagram().markup
+    assert "<a " not in plain
+    linked = re.sub("</?a(?: [^>]*)?>", "", contents().markup)
+    inside = plain.partition("</title>")[2].removesuffix("</svg>")
+    assert inside in linked
+
+
+def test_every_chapter_has_its_place_in_the_figure():
+    """The figure is a table of contents: no chapter is missing, none is unknown."""
+    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text(encoding="utf-8"))
+    chapters = {chapter["name"] for part in parts for chapter in part["chapters"]}
+    led_to = {
+        name
+        for block in BLOCKS.values()
+        for name in (block["chapter"], *block.get("also", []))
+    }
+    assert led_to == chapters
 
 
 def test_arrow_heads_point_ahead():

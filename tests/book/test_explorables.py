@@ -159,6 +159,8 @@ def test_scripts_and_styles_are_in_the_package():
         (2, "2.00", "2"),
         (-0.5, "−0.50", "−0.5"),
         (-0.001, "0.00", "0"),
+        (0.125, "0.13", "0.13"),
+        (-0.125, "−0.13", "−0.13"),
         (10, "10.00", "10"),
     ],
 )
@@ -247,7 +249,7 @@ def test_masks_leave_the_weights_of_the_library():
         figure = masks(on=on)
         cells = re.findall(r"<button [^>]*>([^<]*)<", figure.body)
         wanted = [
-            number(filled[i, j]) if may[i, j] else "×"
+            number(filled[i, j], 3) if may[i, j] else "×"
             for i in range(3)
             for j in range(3)
         ]

@@ -10,14 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import browser as chromium  # noqa: E402
+from site_checks import written_pages  # noqa: E402
 
 SITE = ROOT / "_build" / "html"
-
-
-def pages() -> list[str]:
-    """Every page of the book, as an address below the site's."""
-    written = [*SITE.glob("book/**/*.html"), *SITE.glob("notebooks/*.html")]
-    return [path.relative_to(SITE).as_posix() for path in sorted(written)]
 
 
 def missing(reason: str) -> None:
@@ -48,4 +43,4 @@ def pytest_generate_tests(metafunc):
     """Run a test that asks for a ``page`` once for every page."""
     if "page" in metafunc.fixturenames:
         # Before the first build there are none; the fixture `site` then says so.
-        metafunc.parametrize("page", pages() or ["book/index.html"])
+        metafunc.parametrize("page", written_pages(SITE) or ["book/index.html"])

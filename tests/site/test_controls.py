@@ -86,6 +86,15 @@ def test_search_finds_a_page(browser):
     assert browser.console() == []
 
 
+def test_search_finds_why_sqrt(browser):
+    """What readers type, and do not find in these words in the text."""
+    browser.look(1280, "light")
+    browser.open("search.html?q=why+sqrt")
+    hits = "return [...document.querySelectorAll('ul.search a')].map(a => a.href)"
+    browser.wait(lambda: browser.run(hits))
+    browser.wait(lambda: "04-scaling" in browser.run(hits)[0])
+
+
 def switch_to(browser, theme: str) -> None:
     """Press the button until the theme is there (it also passes through 'auto')."""
     for _ in range(3):

@@ -251,7 +251,10 @@ def test_a_weight_lights_the_row_of_scores_that_made_it(show):
 
 def test_one_tab_stop_a_table(show):
     """The arrow keys do the rest: nobody tabs through nine numbers."""
-    window = show(walk(), masks())
+    window = show(walk(start=(0, 0)), masks(start=(0, 0)))
+    for selector in (SCORE, "[data-kind=masks] button[tabindex='0']"):
+        window.run("document.querySelector(arguments[0]).focus()", selector)
+        window.driver.switch_to.active_element.send_keys(RIGHT)
     stops = window.run(
         "return [...document.querySelectorAll('table')]"
         ".map(t => t.querySelectorAll('button[tabindex=\"0\"]').length)"
@@ -279,6 +282,14 @@ def test_a_tap_chooses_in_its_own_figure_only(show):
     window.wait(lambda: window.run(chosen) != ["00", "00"])
     assert window.run(chosen) == ["00", "11"]
     window.command("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+def test_each_of_two_is_brought_to_life_once(show):
+    """Every output carries the script; a press still counts once."""
+    window = show(stepper(step=1), stepper(step=1))
+    window.run("document.querySelector('[name=next]').click()")
+    steps = "return [...document.querySelectorAll('output')].map(o => o.value)"
+    assert window.run(steps) == ["2", "1"]
 
 
 def test_the_last_step_keeps_the_focus(show):
@@ -367,3 +378,20 @@ def test_figures_fit_and_can_be_hit(show, width):
         ".filter(([box]) => Math.min(box.width, box.height) < 24).map(([, e]) => e)"
     )
     assert small == []
+
+
+def test_every_kind_is_in_the_book_and_comes_to_life(browser, site):
+    """In the chapters' own pages, with the site's scripts and styles around."""
+    kinds = set()
+    for path in sorted(site.glob("notebooks/*.html")):
+        if 'class="aiayn-explorable"' not in path.read_text(encoding="utf-8"):
+            continue
+        browser.look(390, "dark")
+        browser.open(path.relative_to(site).as_posix())
+        found = browser.run(
+            "return [...document.querySelectorAll('.aiayn-explorable')]"
+            ".map(f => [f.dataset.kind, 'live' in f.dataset, f.clientWidth])"
+        )
+        assert all(live and width > 300 for _, live, width in found), path.name
+        kinds |= {kind for kind, *_ in found}
+    assert kinds == {"walk", "softmax", "positions", "masks", "stepper"}

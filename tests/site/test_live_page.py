@@ -292,32 +292,76 @@ def test_it_fits_a_screen_and_a_finger(browser, width):
     assert small == []
 
 
+PAINT = """
+const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+const paint = colours => {
+  for (const colour of colours) {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+  }
+  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+// Of an element: its text's colour, and what lies below.
+const colours = element => {
+  const grounds = [];
+  for (let e = element; e; e = e.parentElement) {
+    grounds.unshift(getComputedStyle(e).backgroundColor);
+  }
+  grounds.unshift(getComputedStyle(document.body).backgroundColor);
+  return [paint([...grounds, getComputedStyle(element).color]), paint(grounds)];
+};
+"""
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_numbers_can_be_read_on_every_weight(browser, theme):
     """A cell's text against its ground, at the weights from nothing to all."""
     open_at(browser, 1280, theme)
-    colours = browser.run(
-        """
+    found = browser.run(
+        PAINT
+        + """
         const cell = document.querySelector("table.live-map td:not(.live-corner)");
-        const canvas = new OffscreenCanvas(1, 1).getContext("2d");
-        const paint = (...layers) => {
-          for (const colour of layers) {
-            canvas.fillStyle = colour;
-            canvas.fillRect(0, 0, 1, 1);
-          }
-          return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-        };
-        const ground = getComputedStyle(document.body).backgroundColor;
         return [0, 0.25, 0.5, 0.75, 1].map(weight => {
           cell.style.setProperty("--weight", weight);
-          const {color, backgroundColor} = getComputedStyle(cell);
-          return [paint(ground, color), paint(ground, backgroundColor)];
+          return colours(cell);
         });
         """
     )
-    contrasts = [contrast(*pair) for pair in colours]
+    contrasts = [contrast(*pair) for pair in found]
     assert min(contrasts) >= READABLE
     assert contrasts[0] > contrasts[-1]  # the ground does change
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_text_can_be_read(browser, theme):
+    """Also what is still to be written, what is switched off, and a notice."""
+    open_at(browser, 1280, theme)
+    type_sentence(browser, "The elephant sleeps")
+    press(browser, browser.driver.find_element(By.CSS_SELECTOR, ".live-head input"))
+    element(browser, "step").send_keys(Keys.HOME)
+    found = browser.run(
+        PAINT
+        + """
+        const ownText = element => [...element.childNodes]
+          .some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+        return [...document.querySelectorAll("#live-model *")]
+          .filter(element => ownText(element) && element.checkVisibility())
+          .map(element => {
+            let opacity = 1;
+            for (let e = element; e; e = e.parentElement) {
+              opacity *= getComputedStyle(e).opacity;
+            }
+            return [element.textContent, opacity, ...colours(element)];
+          });
+        """
+    )
+    assert len(found) > 60
+    pale = [
+        text
+        for text, opacity, ink, ground in found
+        if opacity < 1 or contrast(ink, ground) < READABLE
+    ]
+    assert pale == []
 
 
 def contrast(one, other):

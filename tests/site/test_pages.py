@@ -1,9 +1,11 @@
 """Every page, light and dark, wide and narrow, with all other hosts unreachable."""
 
 import re
-from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
+
+from audit import LIMIT
+from site_checks import broken_links, elsewhere, weight
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")
@@ -18,9 +20,7 @@ def test_page_is_quiet_and_fits(browser, page, width, theme):
     browser.requests()
     browser.console()
     browser.open(page)
-    own = (browser.address, "data:", "blob:", "about:")
-    elsewhere = [url for url in browser.requests() if not url.startswith(own)]
-    assert elsewhere == []
+    assert elsewhere(browser, browser.requests()) == []
     assert browser.console() == []
     assert browser.run("return document.documentElement.dataset.theme") == theme
     overflow = browser.run(
@@ -81,17 +81,40 @@ def test_page_has_a_description(site, page):
     assert found, f"{page} has no description"
 
 
+def test_page_has_a_preview(site, page):
+    """A link to the page shows title, description and a picture that is there."""
+    text = (site / page).read_text(encoding="utf-8")
+    found = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]+)"', text))
+    assert {"title", "description", "url", "image"} <= set(found)
+    address, _, path = found["image"].partition("/_static/")
+    assert found["url"] == f"{address}/{page}"
+    picture = (site / "_static" / path).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20]) == 1200
+
+
+def test_page_says_what_it_takes(site, page):
+    """Reading time everywhere; a chapter also its running time, notebook and source."""
+    if page == "book/index.html":
+        return
+    text = (site / page).read_text(encoding="utf-8")
+    facts = re.search(r'<p class="page-facts">(.*?)</p>', text)
+    assert facts, f"{page} has no line of facts under its title"
+    assert re.match(r"\d+ min to read", facts[1])
+    assert f"/{page.removesuffix('.html')}." in facts[1]
+    if page.startswith("notebooks/"):
+        assert re.search(r"\d s to run", facts[1])
+        assert "download" in facts[1]
+
+
 def test_links_and_anchors_resolve(site, page):
     """Every link inside the site leads to a file, and to an anchor in it."""
-    text = (site / page).read_text(encoding="utf-8")
-    broken = []
-    for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', text):
-        if re.match(r"[a-z]+:", link):
-            continue
-        target, anchor = urldefrag(unquote(urljoin(f"/{page}", link)))
-        path = site / target.lstrip("/")
-        if not path.is_file() or (
-            anchor and f'id="{anchor}"' not in path.read_text(encoding="utf-8")
-        ):
-            broken.append(link)
-    assert broken == []
+    assert broken_links(site, page) == []
+
+
+def test_first_visit_is_light(browser, site, page):
+    """What a first visit loads, compressed as a static host does it."""
+    browser.look(1280, "light")
+    browser.requests()
+    browser.open(page)
+    assert weight(site, browser.requests()) <= LIMIT

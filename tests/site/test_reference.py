@@ -42,9 +42,7 @@ def test_a_link_to_a_claim_shows_it_although_it_was_filtered_away(browser):
     count = len(browser.run(SHOWN))
     left = choose(browser, 1, Keys.END)
     assert len(left) < count
-    browser.run(
-        "location.hash = document.querySelector('table.ledger tbody td').id"
-    )
+    browser.run("location.hash = document.querySelector('table.ledger tbody td').id")
     browser.wait(lambda: len(browser.run(SHOWN)) == count)
 
 

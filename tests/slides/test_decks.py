@@ -21,13 +21,13 @@ SMALLEST = 0.6
 MEASURED = """
 return [...document.querySelectorAll(".slides > section")].map(section => {
   const content = section.querySelector(".content");
-  const factor = section.getBoundingClientRect().width / section.offsetWidth;
-  const scale = Number(content.dataset.scale);
+  const [inner, outer] = [content, section].map(part => part.getBoundingClientRect());
+  const scale = Number(content.dataset.scale) * Math.min(1, Number(content.dataset.zoom ?? 1));
   return {
     title: section.querySelector("h1, h2")?.textContent ?? "",
     over: Math.max(
-      content.scrollHeight * scale - section.clientHeight,
-      content.scrollWidth * scale - section.clientWidth),
+      outer.left - inner.left, inner.right - outer.right,
+      outer.top - inner.top, inner.bottom - outer.bottom),
     scale: scale,
     words: content.textContent.trim().length,
   };

@@ -77,7 +77,7 @@ def test_vega_is_announced_as_altair_looks_it_up():
     """
     import altair as alt
 
-    script = offline_assets.vega_script()
+    script = offline_assets.vega_announcement()
     present = json.loads(re.search(r"VEGA_DEBUG = (\{.*\});", script)[1])
     chart = alt.Chart(alt.Data(values=[{"x": 1}])).mark_point()
     page = chart._repr_mimebundle_()

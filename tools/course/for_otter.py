@@ -54,9 +54,10 @@ def otter_master(assignment: Assignment, address: str) -> NotebookNode:
         notebook.cells.append(new_markdown_cell(FROM_THE_CHAPTER))
     notebook.cells += [new_code_cell(cell.source) for cell in assignment.before]
     for exercise in assignment.exercises:
-        notebook.cells.append(new_markdown_cell(exercise.statement))
         if exercise.in_words:
             notebook.cells += _question_in_words(exercise)
+        else:
+            notebook.cells.append(new_markdown_cell(exercise.statement))
         if exercise.checked:
             notebook.cells += _checked_question(exercise)
     nbformat.validate(notebook)
@@ -78,6 +79,8 @@ def _question_in_words(exercise: Exercise) -> list[NotebookNode]:
     here = ANSWER_HERE.format(number=exercise.number)
     return [
         _raw("BEGIN QUESTION", config),
+        # Otter locks a question's first cell, so that must not be the student's.
+        new_markdown_cell(exercise.statement),
         _raw("BEGIN PROMPT"),
         new_markdown_cell(here),
         _raw("END PROMPT"),

@@ -5,6 +5,7 @@ has bound by then is no need of it.
 """
 
 import ast
+import copy
 import re
 import symtable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ class Names:
     """The names on a cell's outermost level."""
 
     bound: set[str] = field(default_factory=set)
-    imported: set[str] = field(default_factory=set)
+    imported: dict[str, str] = field(default_factory=dict)  # name: its statement
     changed: set[str] = field(default_factory=set)  # their objects, perhaps
     needed: set[str] = field(default_factory=set)  # when the cell runs
     needed_later: set[str] = field(default_factory=set)  # when its functions run
@@ -32,9 +33,12 @@ class Names:
             case ast.Name(name):
                 self.bound.add(name)
             case ast.Import(aliases) | ast.ImportFrom(names=aliases):
-                names = {a.asname or a.name.partition(".")[0] for a in aliases}
-                self.imported |= names
-                self.bound |= names
+                for alias in aliases:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    one = copy.copy(node)
+                    one.names = [alias]
+                    self.imported[name] = ast.unparse(one)
+                    self.bound.add(name)
             case ast.FunctionDef() | ast.Lambda():
                 self._read_function(node)
             case ast.ClassDef():

@@ -14,18 +14,21 @@ import ast
 import re
 
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from course.exercises import Exercise
 from course.names import Names, names_of
 
 TAG = "needed"
-IN_BACKTICKS = re.compile(r"`([A-Za-z_]\w*)[`(\[.]")
+IN_BACKTICKS = re.compile(r"`([A-Za-z_]\w*)[`\[.]")
 
 
 def cells_needed(
     cells: list[NotebookNode], exercises: list[Exercise]
 ) -> list[NotebookNode]:
     """The cells that answers and checks depend on, in their order, without solutions.
+
+    What is only imported somewhere is imported in a first cell of its own.
 
     Args:
         cells: a chapter's code cells, in order, set-up excluded.
@@ -41,21 +44,31 @@ def cells_needed(
             solution = exercise.solution
             own = names_of(f"{solution.answer}\n{solution.check}")
             asked += [(name, place) for name in own.needed | own.needed_later]
-    waiting = [p for p, cell in enumerate(cells) if TAG in cell.metadata.get("tags", [])]
-    waiting += [giver for name, place in asked for giver in _givers(names, name, place)]
+    tagged = (cell for cell in cells if TAG in cell.metadata.get("tags", []))
+    waiting = [cells.index(cell) for cell in tagged]
     chosen: set[int] = set()
-    while waiting:
-        place = waiting.pop()
-        if place in chosen:
-            continue
-        chosen.add(place)
-        for name in names[place].needed:
-            waiting += _givers(names, name, place)
-        for name in names[place].needed_later:
+    imports: set[str] = set()
+    while waiting or asked:
+        for name, place in asked:
             # A function may name what is defined only after it.
-            waiting += _givers(names, name, place) or _givers(names, name, len(cells))
+            givers = _givers(names, name, place) or _givers(names, name, len(cells))
+            for giver in givers:
+                if name in names[giver].imported:
+                    imports.add(names[giver].imported[name])
+                else:
+                    waiting.append(giver)
+        new = {place for place in waiting if place not in chosen}
+        chosen |= new
+        asked, waiting = [], []
+        for place in new:
+            own = names[place]
+            inner = own.needed | (own.needed_later - own.bound)
+            asked += [(name, place) for name in inner]
     solutions = {exercise.solution_cell for exercise in exercises}
-    return [cells[place] for place in sorted(chosen) if cells[place].id not in solutions]
+    kept = [cells[place] for place in sorted(chosen) if cells[place].id not in solutions]
+    if not imports:
+        return kept
+    return [new_code_cell("\n".join(sorted(imports)), id="imports"), *kept]
 
 
 def _stated(exercise: Exercise) -> set[str]:
@@ -72,9 +85,10 @@ def _givers(names: list[Names], name: str, before: int) -> list[int]:
     """The places of the last binding of a name before a place, and of changes since."""
     found = []
     for place in range(before - 1, -1, -1):
+        if name in names[place].imported:
+            return [place]  # a module is not changed by a call of what it holds
         if name in names[place].bound:
-            # A module is not changed by a call of what it holds.
-            return [place] if name in names[place].imported else [*found, place]
+            return [*found, place]
         if name in names[place].changed:
             found.append(place)
     return []  # it is no name of the notebook's

@@ -19,7 +19,9 @@ HEADING = re.compile(r"^(#{1,4}) (.+)$")
 LEAD = re.compile(r"^> \*\*(?:From )?(?:The )?([A-Za-z-]+)", re.IGNORECASE)
 SHOWN_QUOTES = {"paper", "guess", "definition", "deviation", "pitfall", "take-away"}
 SHOWN_QUOTES |= {"take-aways"}
-FIGURE = re.compile(r"# @title (?:Chart|Drawing|Figure|Diagram|Picture)s?\b:? *(.*)")
+FIGURE = re.compile(
+    r"# @title (?:Chart|Drawing|Figure|Diagram|Picture|Explorable)s?\b:? *(.*)"
+)
 NOTICE = re.compile(r"(\*Notice:?\*.+?)(?=\s\*Try:?\*|$)", re.DOTALL)
 SKIPPED_SECTIONS = {"exercises", "your turn"}
 LONGEST_CODE = 20  # lines that can be read from the last row

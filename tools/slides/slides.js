@@ -2,6 +2,7 @@
    not fit is made as small as it must be. */
 (() => {
   const LARGEST = 2;
+  const TALL = 0.6; // height to width
   const frame = () => new Promise(requestAnimationFrame);
 
   // A figure takes the room that its title and its caption leave.
@@ -10,9 +11,13 @@
     const drawing = figure.querySelector("svg, canvas, img, .aiayn") ?? figure;
     figure.style.zoom = 1;
     const own = { width: Math.max(drawing.getBoundingClientRect().width, 1), height: figure.scrollHeight };
-    const shrunk = content.getBoundingClientRect().width / content.offsetWidth;
-    const others = content.scrollHeight - figure.offsetHeight;
-    const zoom = Math.min(LARGEST, width / (own.width / shrunk), (height - others - 8) / own.height);
+    own.width /= content.getBoundingClientRect().width / content.offsetWidth; // the deck's scale
+    // A tall figure has its caption beside it.
+    const beside = own.height > TALL * own.width;
+    content.classList.toggle("beside", beside);
+    const others = beside ? figure.offsetTop : content.scrollHeight - figure.offsetHeight;
+    const room = { width: beside ? 0.7 * width : width, height: height - others - 8 };
+    const zoom = Math.min(LARGEST, room.width / own.width, room.height / own.height);
     figure.style.zoom = zoom;
     content.dataset.zoom = zoom.toFixed(3);
   };

@@ -2,19 +2,9 @@
    reader types is only ever set as text. */
 "use strict";
 (() => {
-  const { Translator, largeMap, make, percent, smallMap } = window.liveModel;
+  const { Heads, Translator, make, percent } = window.liveModel;
   const CANDIDATES = 4;
   const PACE = 240; // milliseconds a piece while it plays
-  const USES = {
-    encoder: { rows: "sourceLabels", columns: "sourceLabels", corner: "query ↓ key →" },
-    decoder: { rows: "readLabels", columns: "readLabels", corner: "reads → writes" },
-    cross: { rows: "readLabels", columns: "sourceLabels", corner: "reads → writes" },
-  };
-  const NAMES = {
-    encoder: "Encoder self-attention",
-    decoder: "Decoder self-attention",
-    cross: "Cross-attention",
-  };
   const find = (name) => document.getElementById(`live-${name}`);
   const stillPreferred = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -22,9 +12,7 @@
     constructor(translator) {
       this.translator = translator;
       this.switches = { scaled: true, positions: true, off: new Set() };
-      this.use = "cross";
-      this.layer = 0;
-      this.head = 0;
+      this.heads = new Heads(() => this.#translate());
       this.timer = 0;
       for (const [text] of translator.examples) {
         find("example").append(make("option", { text, value: text }));
@@ -55,10 +43,6 @@
         });
       }
       find("all-on").addEventListener("click", () => this.allOn());
-      find("uses").addEventListener("change", ({ target }) => {
-        this.use = target.value;
-        this.#drawMaps();
-      });
       for (const button of document.querySelectorAll("[data-live-sentence]")) {
         button.addEventListener("click", () => {
           this.show(button.dataset.liveSentence, { play: true });
@@ -116,6 +100,7 @@
       this.result = this.translator.translate(this.sentence, this.switches);
       this.trained = this.#allAreOn ? this.result : this.translator.translate(this.sentence);
       find("step").max = this.result.steps.length;
+      find("said").textContent = `German: ${this.result.text}`;
       this.#drawTokens();
       this.#goTo(this.result.steps.length);
     }
@@ -173,7 +158,7 @@
         else chip.removeAttribute("aria-current");
       });
       this.#remark();
-      this.#drawMaps();
+      this.heads.draw(this.result, step, this.switches.off);
     }
 
     /** What else could be said: the model's own words unharmed, or the grammar's. */
@@ -184,10 +169,12 @@
       if (done && !this.result.ended) remarks.push("It found no end and was stopped.");
       if (done && !this.#allAreOn) {
         const same = this.result.text === this.trained.text;
-        remarks.push(same ? "The same as with everything on." : `With everything on: ${this.trained.text}`);
+        const other = `With everything on: ${this.trained.text}`;
+        remarks.push(same ? "The same as with everything on." : other);
       } else if (done && right) {
         const same = this.result.text === right;
-        remarks.push(same ? "✓ That is the grammar’s translation." : `✗ The grammar says: ${right}`);
+        const other = `✗ The grammar says: ${right}`;
+        remarks.push(same ? "✓ That is the grammar’s translation." : other);
       }
       find("remark").textContent = remarks.join(" ");
     }
@@ -202,88 +189,6 @@
         return chip;
       });
       find("tokens").replaceChildren(...chips);
-    }
-
-    #drawMaps() {
-      const { off } = this.switches;
-      const layers = this.result.maps[this.use];
-      const total = Object.values(this.result.maps).flat(2).length;
-      find("heads-on").textContent = off.size
-        ? `${total - off.size} of ${total} heads are on`
-        : `all ${total} heads are on`;
-      const focused = document.activeElement?.dataset?.liveFocus;
-      find("heads").replaceChildren(...layers.map((found, layer) => this.#row(found, layer)));
-      if (focused) document.querySelector(`[data-live-focus="${focused}"]`)?.focus();
-      this.#drawLarge();
-    }
-
-    /** One layer: its heads as small maps, each with its switch. */
-    #row(heads, layer) {
-      const row = make("div", { className: "live-layer", role: "group" });
-      row.setAttribute("aria-label", `Layer ${layer + 1}`);
-      row.append(make("span", { text: `Layer ${layer + 1}` }));
-      heads.forEach((weights, head) => row.append(this.#small(weights, layer, head)));
-      return row;
-    }
-
-    #small(weights, layer, head) {
-      const place = `${this.use}/${layer}/${head}`;
-      const chosen = layer === this.layer && head === this.head;
-      const box = make("div", { className: "live-head" });
-      const button = make("button", { type: "button", "aria-pressed": chosen });
-      button.setAttribute("aria-label", `Enlarge layer ${layer + 1}, head ${head + 1}`);
-      button.dataset.liveFocus = `map/${place}`;
-      button.append(smallMap(this.#seen(weights), weights.length, this.#columns().length));
-      button.addEventListener("click", () => {
-        [this.layer, this.head] = [layer, head];
-        this.#drawMaps();
-      });
-      const label = make("label");
-      const on = make("input", { type: "checkbox" });
-      on.checked = !this.switches.off.has(place);
-      on.dataset.liveFocus = `on/${place}`;
-      on.addEventListener("change", () => {
-        if (on.checked) this.switches.off.delete(place);
-        else this.switches.off.add(place);
-        this.#translate();
-      });
-      label.append(on, ` head ${head + 1}`);
-      box.classList.toggle("live-off", !on.checked);
-      box.append(button, label);
-      return box;
-    }
-
-    /** The rows that exist at this step. */
-    #seen(weights) {
-      return this.use === "encoder" ? weights : weights.slice(0, this.step);
-    }
-
-    #columns() {
-      const labels = this.result[USES[this.use].columns];
-      return this.use === "decoder" ? labels.slice(0, this.step) : labels;
-    }
-
-    #drawLarge() {
-      const { rows, corner } = USES[this.use];
-      const weights = this.result.maps[this.use][this.layer][this.head];
-      const own = this.use === "encoder";
-      const labels = this.result[rows].map((label, i) =>
-        own ? [label] : [label, this.result.writtenLabels[i]],
-      );
-      const off = this.switches.off.has(`${this.use}/${this.layer}/${this.head}`);
-      find("map-title").textContent =
-        `${NAMES[this.use]}, layer ${this.layer + 1}, head ${this.head + 1}: ` +
-        `what each row’s position looks at, in percent.` +
-        (off ? " This head is off: what it found is not handed on." : "");
-      find("map").replaceChildren(
-        largeMap({
-          rows: labels,
-          columns: this.#columns(),
-          corner,
-          weights: this.#seen(weights),
-          current: own ? -1 : this.step - 1,
-        }),
-      );
     }
   }
 

@@ -51,7 +51,9 @@
       if (ids.length > LONGEST) {
         return {
           readable: false,
-          notice: `That is ${ids.length} pieces; a map of more than ${LONGEST} cannot be read. Make it shorter.`,
+          notice:
+            `That is ${ids.length} pieces; a map of more than ${LONGEST} cannot be read. ` +
+            "Make it shorter.",
         };
       }
       const notices = [this.#strangeCharacters(text), this.#strangeWords(text), shape(text)];

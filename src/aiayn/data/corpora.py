@@ -51,9 +51,9 @@ def load_corpus(
 
     Paper: §5.1, which takes WMT 2014.
 
-    >>> corpus = load_corpus("grammar", size=1000)  # embedded, no download
+    >>> corpus = load_corpus("grammar", size=200)  # embedded, no download
     >>> len(corpus.train), list(corpus.splits)
-    (1000, ['train', 'validation', 'test', 'combinations'])
+    (200, ['train', 'validation', 'test', 'combinations'])
     """
     if source == target:
         raise InputError(

@@ -20,6 +20,12 @@ class LinesOnDisk(Sequence[str]):
 
     Make one with `LinesOnDisk.write`, open it again with `LinesOnDisk.open`. A slice
     without a step is a `LinesOnDisk` too.
+
+    Args:
+        path: The text.
+        starts: Where each line begins, in bytes, and at last where the text ends.
+
+    Not in the paper.
     """
 
     def __init__(self, path: Path, starts: Int64[np.ndarray, " lines_plus_1"]) -> None:

@@ -94,6 +94,8 @@ def read_stream(stream: Stream, name: str) -> Iterator[str]:
 
     Raises:
         InputError: A line is not UTF-8, or too long.
+
+    Not in the paper.
     """
     yield from _decode(stream, name, sys.maxsize)
 

@@ -88,8 +88,8 @@ class Tokenizer:
 
     Paper: §5.1; Sennrich et al. (2016).
 
-    >>> lines = [line for pair in load_corpus("grammar", size=200).train for line in pair]
-    >>> tokenizer = Tokenizer.train(lines, vocab_size=300)
+    >>> text = load_corpus("grammar", size=200).train
+    >>> tokenizer = Tokenizer.train([*text.source, *text.target], vocab_size=300)
     >>> ids = tokenizer.encode("The old dog sleeps.")
     >>> tokenizer.decode(ids)
     'The old dog sleeps.'

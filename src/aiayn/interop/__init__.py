@@ -2,6 +2,8 @@
 
 A checkpoint of ours needs nothing of this: it is a safetensors file whose names are
 those of the model's ``state_dict``.
+
+Not in the paper.
 """
 
 from aiayn.interop.marian import to_marian

@@ -10,7 +10,7 @@ tokenizer.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -20,11 +20,8 @@ from aiayn.data.tokenizer import BOS_ID, EOS_ID
 from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
 
-if TYPE_CHECKING:
-    from transformers import MarianMTModel
 
-
-def to_marian(model: Transformer) -> "MarianMTModel":
+def to_marian(model: Transformer) -> Any:
     """The same model as Hugging Face's, with copies of the weights.
 
     Args:
@@ -32,8 +29,8 @@ def to_marian(model: Transformer) -> "MarianMTModel":
             heads of width d_model / num_heads: Marian has no other.
 
     Returns:
-        A model in the same mode. Its logits are ours; the decoder starts with our
-        tokenizer's start token.
+        A ``transformers.MarianMTModel`` in the same mode. Its logits are ours; the
+        decoder starts with our tokenizer's start token.
 
     Raises:
         InputError: The model is of another kind, or transformers is not installed.
@@ -41,7 +38,10 @@ def to_marian(model: Transformer) -> "MarianMTModel":
     Paper: §3.
     """
     try:
-        from transformers import MarianConfig, MarianMTModel
+        from transformers import (  # pyright: ignore[reportMissingImports]
+            MarianConfig,
+            MarianMTModel,
+        )
     except ImportError:
         raise InputError(
             "Marian is a model of Hugging Face transformers, which is not installed: "
@@ -116,9 +116,7 @@ def _halves(d_model: int) -> Int[Tensor, " d_model"]:
     return torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
 
 
-def _layers(
-    model: Transformer, theirs: "MarianMTModel"
-) -> Iterator[tuple[nn.Module, Any]]:
+def _layers(model: Transformer, theirs: Any) -> Iterator[tuple[nn.Module, Any]]:
     yield from zip(model.encoder.layers, theirs.model.encoder.layers, strict=True)
     yield from zip(model.decoder.layers, theirs.model.decoder.layers, strict=True)
 

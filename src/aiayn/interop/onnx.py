@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -107,8 +107,8 @@ class _StepGraph(nn.Module):
         x = model.embedding("target")(tokens[:, None])  # (batch, 1, d_model)
         x = model.target_positions(x, start=written[0].size(2))
         states, _, _ = model.decoder(x, layers, None, source_mask)
-        new = (t for layer in layers for t in (layer.keys, layer.values))
-        return model.project(states[:, 0]), *new
+        new = [t for layer in layers for t in (layer.keys, layer.values)]
+        return model.project(states[:, 0]), *cast(list[Tensor], new)
 
 
 def _names(model: Transformer, keys: str, values: str) -> list[str]:

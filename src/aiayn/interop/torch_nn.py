@@ -7,6 +7,7 @@ biases, which are zero on the way there and must be zero on the way back.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -151,14 +152,15 @@ def _check_stacks(stacks: nn.Transformer, config: TransformerConfig) -> None:
 
 def _pairs(model: Transformer, stacks: nn.Transformer) -> Iterator[Pair]:
     """Every parameter of our stacks, with what holds it in torch's."""
-    for mine, its in ((model.encoder, stacks.encoder), (model.decoder, stacks.decoder)):
+    both: Any = ((model.encoder, stacks.encoder), (model.decoder, stacks.decoder))
+    for mine, its in both:
         for ours, theirs in zip(mine.layers, its.layers, strict=True):
             yield from _layer_pairs(ours, theirs)
         if its.norm is not None:
             yield from _affine(mine.norm, its.norm)
 
 
-def _layer_pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
+def _layer_pairs(ours: Any, theirs: Any) -> Iterator[Pair]:
     yield from _attention(ours.self_attention, theirs.self_attn)
     norms = [ours.self_attention_residual.norm]
     if hasattr(ours, "cross_attention"):
@@ -171,13 +173,13 @@ def _layer_pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
     yield from _affine(ours.feed_forward.outer, theirs.linear2)
 
 
-def _attention(ours: nn.Module, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
+def _attention(ours: Any, theirs: Any) -> Iterator[Pair]:
     three = (ours.query_projection, ours.key_projection, ours.value_projection)
     yield [projection.weight for projection in three], theirs.in_proj_weight
     yield [ours.output_projection.weight], theirs.out_proj.weight
 
 
-def _affine(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
+def _affine(ours: Any, theirs: Any) -> Iterator[Pair]:
     yield [ours.weight], theirs.weight
     bias = torch.zeros_like(ours.bias) if theirs.bias is None else theirs.bias
     yield [ours.bias], bias

@@ -35,7 +35,7 @@ def sinusoidal_positional_encoding(
 
     >>> sinusoidal_positional_encoding(2, d_model=4).round(decimals=4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
-            [0.8415, 0.5403, 0.0100, 0.9999]])
+            [0.8415, 0.5403, 0.0100, 1.0000]])
     """
     position = torch.arange(start, start + length, dtype=torch.float64)
     exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model

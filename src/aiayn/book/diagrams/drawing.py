@@ -25,8 +25,11 @@ class Link:
     """Where a block of a diagram leads."""
 
     address: str
-    label: str  # for those who do not see the block
-    described_by: str = ""  # the id of an element of the page that says more
+    """Of a page, or of a place in it."""
+    label: str
+    """For those who do not see the block."""
+    described_by: str = ""
+    """The id of an element of the page that says more."""
 
 
 @dataclass

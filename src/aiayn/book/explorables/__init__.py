@@ -4,6 +4,8 @@ A function here takes tensors and tokens and returns an object that a notebook s
 HTML. The page that Python writes is a finished figure already, for print and for
 readers without scripts; a few lines of plain JavaScript then bring it to life, by
 mouse, touch and keyboard. Nothing is asked of the network or of a widget library.
+
+Not in the paper.
 """
 
 from aiayn.book.explorables.masks import mask_rules

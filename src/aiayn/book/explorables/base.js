@@ -36,6 +36,7 @@ const roam = (table, choose) => {
       }[event.key] || [];
       if (down === undefined) return;
       event.preventDefault();
+      event.stopPropagation();  // or a slide around it would page
       const next = rows[i + down]?.[j + right];
       if (!next) return;
       press(next);

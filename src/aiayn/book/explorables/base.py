@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
 from typing import Any, SupportsFloat
@@ -61,8 +62,13 @@ def _read(name: str) -> str:
 
 
 def number(value: SupportsFloat, digits: int = 2) -> str:
-    """A number as the scripts write it too: a true minus sign, and no minus zero."""
-    text = f"{float(value):.{digits}f}".replace("-", "−")
+    """A number as the scripts write it too: a true minus sign, and no minus zero.
+
+    Halves are rounded away from zero, as JavaScript does and Python's format does not.
+    """
+    step = Decimal(1).scaleb(-digits)
+    exact = Decimal(float(value)).quantize(step, ROUND_HALF_UP)
+    text = f"{exact}".replace("-", "−")
     return text if any(sign in "123456789" for sign in text) else text.lstrip("−")
 
 

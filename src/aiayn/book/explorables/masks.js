@@ -12,7 +12,7 @@ enliven("masks", (root, { scores, rules, queries, keys }) => {
     for (const button of all(root, "td button")) {
       const { row: i, column: j } = button.dataset;
       const weight = left[i][j] / (sum(left[i]) || 1);
-      button.textContent = may(i, j) ? number(weight) : "×";
+      button.textContent = may(i, j) ? number(weight, 3) : "×";
       button.style.setProperty("--share", weight);
     }
     const { row: i, column: j } = at.dataset;

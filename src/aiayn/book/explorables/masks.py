@@ -97,7 +97,7 @@ def _grid(
 
     def cell(i: int, j: int) -> str:
         pressed = (i, j) == start
-        text = number(weights[i, j]) if permitted[i, j] else "×"
+        text = number(weights[i, j], 3) if permitted[i, j] else "×"
         return (
             f'<td><button type="button" data-row="{i}" data-column="{j}" '
             f'aria-pressed="{str(pressed).lower()}" tabindex="{0 if pressed else -1}" '

@@ -12,12 +12,12 @@ enliven("stepper", (root, { read, written, candidates, maps }) => {
     status.firstChild.data = `Step ${step} of ${written.length}. Reads: `;
     reads.textContent = read.slice(0, step).join(" ");
     writes.textContent = word;
-    status.lastChild.data = found ? ` (${percent(found[1])} %).` : ".";
+    status.lastChild.data = found ? ` (${number(100 * found[1], 1)} %).` : ".";
   };
   const weigh = step => all(root, ".chances tr").forEach((row, rank) => {
     const [word, share] = candidates[step - 1][rank];
     row.children[0].textContent = word;
-    row.children[1].textContent = `${percent(share)} %`;
+    row.children[1].textContent = `${number(100 * share, 1)} %`;
     row.children[2].firstElementChild.style.setProperty("--share", share);
   });
   const look = (map, step, layers) => {

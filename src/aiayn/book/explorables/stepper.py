@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from aiayn.book.explorables.base import Explorable, as_table, rounded, slider, status
+from aiayn.book.explorables.base import (
+    Explorable,
+    as_table,
+    number,
+    rounded,
+    slider,
+    status,
+)
 from aiayn.book.html import escape
 from aiayn.errors import InputError
 
@@ -109,7 +116,7 @@ def _sentence(
     step: int, read: list[str], written: list[str], candidates: list[Any]
 ) -> str:
     word, chance = written[step - 1], dict(candidates[step - 1]).get(written[step - 1])
-    sure = "" if chance is None else f" ({_percent(chance)} %)"
+    sure = "" if chance is None else f" ({number(100 * chance, 1)} %)"
     return (
         f"Step {step} of {len(written)}. Reads: "
         f"<b>{escape(' '.join(read[:step]))}</b>. "
@@ -123,7 +130,7 @@ def _percent(share: float) -> int:
 
 def _chances(candidates: list[Any]) -> str:
     return "\n".join(
-        f'<tr><th scope="row">{escape(word)}</th><td>{_percent(share)} %</td>'
+        f'<tr><th scope="row">{escape(word)}</th><td>{number(100 * share, 1)} %</td>'
         f'<td><div class="bar" style="--share: {share:.4f}"></div></td></tr>'
         for word, share in candidates
     )

@@ -1,0 +1,120 @@
+/* The heads of one kind of attention: small maps to choose from, each with its switch,
+   and the chosen one enlarged. */
+"use strict";
+(() => {
+  const { largeMap, make, smallMap } = window.liveModel;
+  const NAMES = {
+    encoder: "Encoder self-attention",
+    decoder: "Decoder self-attention",
+    cross: "Cross-attention",
+  };
+  const find = (name) => document.getElementById(`live-${name}`);
+
+  class Heads {
+    /** switched is called when a head has been put into the set of those that are off,
+        or taken out of it. */
+    constructor(switched) {
+      this.switched = switched;
+      this.use = "cross";
+      this.layer = 0;
+      this.head = 0;
+      find("uses").addEventListener("change", ({ target }) => {
+        this.use = target.value;
+        this.#draw();
+      });
+    }
+
+    /** Show a translation as far as this step. */
+    draw(result, step, off) {
+      Object.assign(this, { result, step, off });
+      this.#draw();
+    }
+
+    #draw() {
+      const total = Object.values(this.result.maps).flat(2).length;
+      find("heads-on").textContent = this.off.size
+        ? `${total - this.off.size} of ${total} heads are on`
+        : `all ${total} heads are on`;
+      const focused = document.activeElement?.dataset?.liveFocus;
+      const rows = this.result.maps[this.use].map((heads, layer) => this.#row(heads, layer));
+      find("heads").replaceChildren(...rows);
+      if (focused) document.querySelector(`[data-live-focus="${focused}"]`)?.focus();
+      this.#drawLarge();
+    }
+
+    /** One layer's heads. */
+    #row(heads, layer) {
+      const row = make("div", { className: "live-layer", role: "group" });
+      row.setAttribute("aria-label", `Layer ${layer + 1}`);
+      row.append(make("span", { text: `Layer ${layer + 1}` }));
+      heads.forEach((weights, head) => {
+        const place = `${this.use}/${layer}/${head}`;
+        const box = make("div", { className: "live-head" });
+        box.classList.toggle("live-off", this.off.has(place));
+        box.append(this.#small(weights, layer, head, place), this.#switch(head, place));
+        row.append(box);
+      });
+      return row;
+    }
+
+    #small(weights, layer, head, place) {
+      const chosen = layer === this.layer && head === this.head;
+      const button = make("button", { type: "button", "aria-pressed": chosen });
+      button.setAttribute("aria-label", `Enlarge layer ${layer + 1}, head ${head + 1}`);
+      button.dataset.liveFocus = `map/${place}`;
+      button.append(smallMap(this.#seen(weights), weights.length, this.#columns().length));
+      button.addEventListener("click", () => {
+        [this.layer, this.head] = [layer, head];
+        this.#draw();
+      });
+      return button;
+    }
+
+    #switch(head, place) {
+      const label = make("label");
+      const on = make("input", { type: "checkbox", autocomplete: "off" });
+      on.checked = !this.off.has(place);
+      on.dataset.liveFocus = `on/${place}`;
+      on.addEventListener("change", () => {
+        if (on.checked) this.off.delete(place);
+        else this.off.add(place);
+        this.switched();
+      });
+      label.append(on, ` head ${head + 1}`);
+      return label;
+    }
+
+    /** The rows that exist at this step. */
+    #seen(weights) {
+      return this.use === "encoder" ? weights : weights.slice(0, this.step);
+    }
+
+    /** The tokens that are looked at: the source's, or those that were written. */
+    #columns() {
+      const { sourceLabels, readLabels } = this.result;
+      return this.use === "decoder" ? readLabels.slice(0, this.step) : sourceLabels;
+    }
+
+    #drawLarge() {
+      const { maps, sourceLabels, readLabels, writtenLabels } = this.result;
+      const reads = this.use === "encoder";
+      const off = this.off.has(`${this.use}/${this.layer}/${this.head}`);
+      find("map-title").textContent =
+        `${NAMES[this.use]}, layer ${this.layer + 1}, head ${this.head + 1}: ` +
+        "what each row’s position looks at, in percent." +
+        (off ? " This head is off: what it found is not handed on." : "");
+      const table = largeMap({
+        rows: reads
+          ? sourceLabels.map((label) => [label])
+          : readLabels.map((label, i) => [label, writtenLabels[i]]),
+        columns: this.#columns(),
+        corner: reads ? "query ↓ key →" : "reads → writes",
+        weights: this.#seen(maps[this.use][this.layer][this.head]),
+        current: reads ? -1 : this.step - 1,
+      });
+      find("map").replaceChildren(table);
+    }
+  }
+
+  window.liveModel.Heads = Heads;
+})();

@@ -1,0 +1,127 @@
+"""What the build adds to pages: figure, map, previews, reading time, what comes."""
+
+import json
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import attention_figure
+import chapters
+import figure_one
+import link_previews
+import page_frame
+import pytest
+import torch
+from docutils import nodes
+
+import record_attention
+
+RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
+
+
+def test_pieces_become_words():
+    """A word owns its pieces; punctuation and the end stand alone."""
+    words, belongs = record_attention.words(["▁Fuß", "ball", "▁am", ".", "</s>"])
+    assert words == ["Fußball", "am", ".", "⟨end⟩"]
+    rows = [[1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
+    assert torch.equal(belongs, torch.tensor(rows, dtype=torch.float32))
+
+
+def test_recorded_weights_are_attention():
+    """A row for each word of the translation, over all of the source; it sums to 1."""
+    for sentence in attention_figure.read(RECORD):
+        for layer in sentence["weights"]:
+            for head in layer:
+                assert len(head) == len(sentence["target"])
+                for row in head:
+                    assert len(row) == len(sentence["source"])
+                    # Each share was rounded to a hundredth.
+                    assert abs(sum(row) - 100) <= len(row) / 2
+
+
+def test_the_first_view_is_the_mean_of_the_last_layer():
+    """And each head can be chosen."""
+    sentence = attention_figure.read(RECORD)[0]
+    views = attention_figure.views(sentence)
+    layers, heads = len(sentence["weights"]), len(sentence["weights"][0])
+    assert len(views) == 1 + layers * heads
+    name, first = next(iter(views.items()))
+    assert name == f"layer {layers}, all heads"
+    expected = torch.tensor(sentence["weights"][-1], dtype=torch.float64).mean(dim=0)
+    torch.testing.assert_close(torch.tensor(first, dtype=torch.float64), expected)
+
+
+def test_the_map_is_a_table_with_numbers():
+    """Every weight stands there as a number, for those who do not see the colours."""
+    sentence = attention_figure.read(RECORD)[0]
+    weights = next(iter(attention_figure.views(sentence).values()))
+    tree = ElementTree.fromstring(attention_figure.table(sentence, weights))
+    rows = [[cell.find("span").text for cell in row.iter("td")] for row in tree[2]]
+    assert rows == [[f"{share:.0f}" for share in row] for row in weights]
+
+
+def test_the_figure_is_a_group_of_links_and_a_list():
+    """No image to a screen reader; what describes a link is there."""
+    drawing, _, listed = figure_one.figure(lambda name: f"{name}.html")
+    assert '<svg role="group"' in drawing
+    assert "<title>" not in drawing
+    for name in figure_one.blocks():
+        assert f'aria-describedby="block-{name}"' in drawing
+        assert f'id="block-{name}"' in listed
+
+
+@pytest.mark.parametrize(
+    ("baseurl", "expected"),
+    [
+        ("", "https://someone.github.io/book/"),
+        ("https://example.org/x", "https://example.org/x/"),
+    ],
+)
+def test_address_follows_from_the_repository(baseurl, expected):
+    """Unless it is set, the site stands where the repository's pages do."""
+    options = {"repository_url": "https://github.com/Someone/book"}
+    config = SimpleNamespace(html_baseurl=baseurl, html_theme_options=options)
+    assert link_previews.site_address(SimpleNamespace(config=config)) == expected
+
+
+def test_preview_keeps_its_words_inside():
+    """Every chapter's title and question fit beside the map and above the footer."""
+    weights = [[100.0, 0.0]] * 8
+    for kicker, title, question in link_previews._chapters().values():
+        tree = ElementTree.fromstring(
+            link_previews.picture(kicker, title, question, weights)
+        )
+        words = tree.findall("{http://www.w3.org/2000/svg}text")
+        shown = "".join(word.text for word in words).replace(" ", "")
+        assert question.replace(" ", "") in shown
+        assert all(float(word.get("y")) < 540 for word in words[:-1])
+
+
+def test_minutes_count_what_is_read():
+    """Words and code; not what a cell printed, not a solution."""
+    text = nodes.paragraph("", "word " * 400)
+    code = nodes.literal_block("", "x = 1\n" * 50)
+    printed = nodes.container(classes=["cell_output"])
+    printed += nodes.literal_block("", "1\n" * 1000)
+    solution = nodes.container(kind="solution")
+    solution += nodes.paragraph("", "word " * 1000)
+    assert page_frame.minutes_to_read(nodes.section("", text)) == 2
+    assert page_frame.minutes_to_read(nodes.section("", text.deepcopy(), code)) == 4
+    everything = nodes.section("", text.deepcopy(), printed, solution)
+    assert page_frame.minutes_to_read(everything) == 2
+    assert page_frame.minutes_to_read(nodes.section("")) == 1
+
+
+def test_what_comes_is_a_question_or_a_sentence():
+    """A chapter's own question; of another page the first sentence."""
+    metadata = {"book/x": {"description": "One thing. Another thing."}}
+    app = SimpleNamespace(env=SimpleNamespace(metadata=metadata))
+    assert page_frame.what_comes(app, "book/x") == "One thing."
+    asked = page_frame.what_comes(app, "notebooks/04-scaling")
+    assert asked == "Why divide by √dₖ?"
+
+
+def test_no_phrase_finds_two_chapters():
+    """What readers type leads to one place."""
+    phrases = [phrase for found in chapters.phrases().values() for phrase in found]
+    assert len(set(phrases)) == len(phrases)
+    assert all(phrase == phrase.lower() for phrase in phrases)

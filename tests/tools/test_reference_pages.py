@@ -1,0 +1,127 @@
+"""The results page, the glossary and the changelog say what the data say."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from statistics import fmean
+
+import glossary_page
+import results
+
+from aiayn.book import paper
+from aiayn.book.records import load_record
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "aiayn"
+# A definition in a chapter that is a step of an argument, not a word of the book's.
+NO_TERM = {"the assumption", "the two ends", "a task"}
+
+
+def test_table_3_sets_our_means_beside_the_papers_figures():
+    """Of a row with runs, the means and their change beside the base row's."""
+    _, rows, _ = results.table_3()
+    assert [row[0] for row in rows] == list(paper.TABLE_3)
+    runs = load_record("table3")["runs"]
+    recorded = [run["row"] for run in runs]
+    assert [row[5] for row in rows] == [
+        str(recorded.count(name) or "none yet") for name in paper.TABLE_3
+    ]
+    one = next(row for row in rows if row[0] == "A h=1")
+
+    def mean(name):
+        return fmean(run["perplexity"] for run in runs if run["row"] == name)
+
+    change = mean("A h=1") / mean("base") - 1
+    assert one[1] == "5.29 (+7.5%)"
+    assert one[2] == f"{mean('A h=1'):.2f} ({change:+.1%})"
+
+
+def test_table_2_ends_with_every_recorded_translator():
+    """Ours stand below the paper's, with what their training needed."""
+    _, rows, own = results.table_2()
+    trained = [name for name in results.names() if "test" in load_record(name)]
+    assert own == len(trained) > 0
+    assert len(rows) == len(paper.TABLE_2) + own
+    record = load_record("multi30k-en-de")
+    assert [f"{record['test']['bleu']:.1f}"] == [
+        row[1] for row in rows[-own:] if "multi30k" in row[0] and row[1] != "–"
+    ]
+
+
+def test_operations_are_written_as_the_paper_writes_them():
+    assert results._power(3.3e18) == "3.3 · 10¹⁸"
+    assert results._power(None) == "–"
+
+
+def test_the_first_search_is_the_papers_setting():
+    """All differences are beside it."""
+    _, rows, _ = results.search()
+    base = paper.BASE
+    setting = [str(base.averaged_checkpoints), str(base.beam), f"{base.length_penalty}"]
+    assert rows[0][:3] == setting
+    assert rows[0][4] == "–"
+    for row in rows[1:]:
+        low, high = map(float, row[5].split(" to "))
+        assert low <= float(row[4]) <= high
+
+
+def test_table_4_has_a_row_for_each_size_of_each_corpus():
+    _, rows, own = results.table_4()
+    runs = load_record("parsing")["runs"]
+    assert own == len({(run["corpus"], run["sentences"]) for run in runs})
+    assert len(rows) == len(paper.TABLE_4) + own
+
+
+def test_every_record_says_how_it_is_made_again():
+    _, rows, _ = results.records()
+    assert [row[0] for row in rows] == results.names()
+    assert all(command and commit and machine for _, command, commit, machine in rows)
+
+
+def definitions():
+    """The terms that chapters define in a box of their own."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            text = "".join(cell["source"])
+            yield from re.findall(
+                r"^> \*\*Definition — (.+?)\.\*\*", text, re.MULTILINE
+            )
+
+
+def test_the_glossary_has_every_term_that_a_chapter_defines():
+    names = {name for key in glossary_page.terms() for name in key.split(", ")}
+    defined = set(definitions())
+    assert defined >= NO_TERM
+    for definition in defined - NO_TERM:
+        for term in definition.replace(" and ", ", ").split(", "):
+            term = term.removesuffix(" of a corpus")
+            assert term in names, f"add '{term}' to book/glossary.yml"
+
+
+def test_the_glossary_names_code_that_there_is():
+    source = "\n".join(p.read_text(encoding="utf-8") for p in PACKAGE.rglob("*.py"))
+    for name, entry in glossary_page.terms().items():
+        if code := entry.get("code"):
+            assert re.search(rf"\b{code}\b", source), f"{name}: no {code} in the code"
+
+
+def test_terms_are_explained_in_two_sentences_at_most():
+    for name, entry in glossary_page.terms().items():
+        assert set(entry) <= {"text", "symbol", "code", "where"}
+        assert entry["text"].endswith("."), name
+        assert len(re.findall(r"[.!?](?:\s|$)", entry["text"])) <= 2, name
+
+
+def test_the_changelog_begins_with_the_package_s_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    text = (ROOT / "book" / "changelog.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## Version (\S+)$", text, re.MULTILINE)
+    assert found[0] == project["project"]["version"]
+
+
+def test_no_term_stands_twice():
+    """YAML would keep the last one without a word."""
+    text = (ROOT / "book" / "glossary.yml").read_text(encoding="utf-8")
+    keys = re.findall(r"^(\w[^:]*):$", text, re.MULTILINE)
+    assert keys == list(glossary_page.terms())

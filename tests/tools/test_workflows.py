@@ -1,0 +1,65 @@
+"""The workflows ask for nothing that is not there, and for no code that can change."""
+
+import re
+
+import pytest
+import yaml
+
+import project
+
+WORKFLOWS = sorted((project.ROOT / ".github" / "workflows").glob("*.yml"))
+# yaml reads the key ``on`` as a truth value.
+TRIGGERS = True
+
+
+def steps(path):
+    for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+        yield from job["steps"]
+
+
+def test_there_are_the_two():
+    assert [path.stem for path in WORKFLOWS] == ["check", "weekly"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_with_the_release_beside(path):
+    lines = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_an_action_has_one_commit():
+    found = {}
+    for path in WORKFLOWS:
+        for step in steps(path):
+            name, _, commit = step.get("uses", "").partition("@")
+            found.setdefault(name, set()).add(commit)
+    assert all(len(commits) == 1 for commits in found.values()), found
+
+
+def test_every_command_is_there():
+    """The targets of make, with the choices that the tool knows."""
+    makefile = (project.ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    runs = [step["run"] for path in WORKFLOWS for step in steps(path) if "run" in step]
+    called = {name for run in runs for name in re.findall(r"^make (\w+)", run)}
+    assert {"colab", "releases", "safety"} <= called <= targets
+    assert ".ci/run" in runs
+
+
+def test_the_supported_pythons_are_the_tested_ones():
+    """What pyproject.toml names, the workflow runs."""
+    text = (project.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+    check = yaml.safe_load(WORKFLOWS[0].read_text(encoding="utf-8"))
+    rows = check["jobs"]["versions"]["strategy"]["matrix"]["include"]
+    assert [row["python"] for row in rows] == named == ["3.11", "3.12", "3.13"]
+
+
+def test_the_weekly_run_is_on_a_schedule_and_reports_every_job():
+    weekly = yaml.safe_load(WORKFLOWS[1].read_text(encoding="utf-8"))
+    assert "schedule" in weekly[TRIGGERS]
+    jobs = weekly["jobs"]
+    assert set(jobs["report"]["needs"]) == jobs.keys() - {"report"}
+    assert jobs["report"]["permissions"] == {"issues": "write"}

@@ -1,0 +1,76 @@
+"""Test the package with the oldest releases that it allows, the pinned, or the newest.
+
+Each has an environment of its own, with the package's wheel in it and no more than its
+requirements and what the tests need. With the newest releases the chapters run too, as
+in Colab: with the oldest and the pinned ones, `make colab` and the book show that.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from colab import run_chapters
+from project import ROOT, notebook_paths, requirements
+
+KINDS = ("lowest", "pinned", "newest")
+FOLDERS = ("data", "inference", "interop", "model", "training")
+TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "setuptools")
+
+
+def pins(root: Path = ROOT) -> dict[str, str]:
+    """What requirements.txt pins."""
+    lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", "\n".join(lines), re.MULTILINE))
+
+
+def wanted(kind: str, root: Path = ROOT) -> list[str]:
+    """The package's requirements, its chapters' too, as pip shall take them."""
+    bounds = [*requirements("dependencies", root), *requirements("book", root)]
+    found = dict(bound.split(">=") for bound in bounds)
+    if kind == "newest":
+        return list(found)
+    versions = found if kind == "lowest" else pins(root)
+    return [f"{name}=={versions[name]}" for name in found]
+
+
+def make_environment(folder: Path, kind: str) -> Path:
+    """The environment, made or brought up to date; its Python."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    tools = [f"{name}=={pins()[name]}" for name in TOOLS]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
+    subprocess.run([*pip, *wanted(kind), *tools], check=True)
+    again = ["--no-deps", "--force-reinstall"]
+    subprocess.run([*pip, *again, str(ROOT)], check=True)
+    return python
+
+
+def run_tests(python: Path) -> int:
+    """Run the package's own tests, which need nothing of the book's tools."""
+    files = sorted((ROOT / "tests").glob("test_*.py"))
+    places = [*(ROOT / "tests" / name for name in FOLDERS), *files]
+    options = ["-q", "--confcutdir", "tests", "-p", "no:cacheprovider"]
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(python), "-m", "pytest", *options, *map(str, places)]
+    return subprocess.run(command, cwd=ROOT, env=clean).returncode
+
+
+def main() -> int:
+    """Make the environment and test in it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=KINDS)
+    kind = parser.parse_args().kind
+    print(f"==> Environment: .venv-{kind}: {', '.join(wanted(kind))}", flush=True)
+    python = make_environment(ROOT / f".venv-{kind}", kind)
+    status = run_tests(python)
+    if kind == "newest" and status == 0:
+        status = 1 if run_chapters(notebook_paths(), python) else 0
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
