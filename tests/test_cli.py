@@ -15,6 +15,7 @@ from aiayn.checkpoint import read_json, save_tensors, write_json
 from aiayn.data import load_corpus, load_treebank
 from aiayn.inference import Parse
 from aiayn.model.description import describe_config
+from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
 from aiayn.trees import delinearise, linearise
@@ -262,3 +263,16 @@ def test_a_reader_that_leaves_early_is_no_error(run):
         command, shell=True, capture_output=True, text=True, env=environment, timeout=60
     )
     assert "Traceback" not in done.stderr
+
+
+def test_export_says_what_is_missing_or_cannot_be(aiayn, run, monkeypatch):
+    """The library to install, or that a recurrent model has no equal elsewhere."""
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    words = ("export", run.path, "--to", "marian")
+    assert "pip install 'aiayn[marian]'" in complaint(*aiayn(*words))
+    recurrent = RecurrentConfig(vocab_size=30, d_model=8)
+    model = RecurrentTranslator(recurrent)
+    info = {"step": 4, "model": describe_config(recurrent)}
+    run.save_checkpoint(model.state_dict(), info, keep=1)
+    assert "only a Transformer is exported" in complaint(*aiayn(*words))
+    assert not (run.path / "marian").exists()

@@ -4,7 +4,7 @@ Usage: python tools/examination.py [--private FILE] [--seed N] [--output FOLDER]
 
 NAME is a question of the public bank (3a is the first of chapter 3, Ba of the bug
 clinic) or one of FILE, whose form ``book/teach/variants-template.yml`` shows. The same
-seed draws the same numbers. FILE is evaluated: use none that you have not read.
+seed draws the same numbers.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from arithmetic import compute
 from project import ROOT
 
 BANK = ROOT / "book" / "teach" / "questions.yml"
@@ -49,9 +50,7 @@ def variant(question: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     }
     for name, expression in question.get("compute", {}).items():
         try:
-            values[name] = eval(
-                expression, {"__builtins__": {}}, TO_COMPUTE_WITH | values
-            )
+            values[name] = compute(str(expression), TO_COMPUTE_WITH | values)
         except Exception as error:
             raise SystemExit(
                 f"{name}: {expression!r} cannot be computed: {error}."

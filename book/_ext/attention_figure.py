@@ -18,7 +18,7 @@ from aiayn.book.html import escape
 
 RECORD = Path(__file__).resolve().parent.parent / "attention.json"
 
-TRAINED_IN, LIVE = "notebooks/16-train-a-translator", "book/live-model"
+TRAINED_IN = "notebooks/16-train-a-translator"
 
 Map = list[list[float]]
 Address = Callable[[str], str]  # from a page's name to where it is
@@ -97,9 +97,7 @@ def figure(record: dict[str, Any], address: Address) -> str:
     where = (
         f"Weights of a real model after {record['steps']:,} training steps on "
         f"{record['corpus'].capitalize()}: "
-        f'<a href="{address(TRAINED_IN)}">how it was trained</a>. '
-        f'<a href="{address(LIVE)}">Translate a sentence of your own</a>, in this '
-        "browser."
+        f'<a href="{address(TRAINED_IN)}">how it was trained</a>.'
     )
     return (
         '<figure class="live-attention" aria-label="Attention of a trained translator">'

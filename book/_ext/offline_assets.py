@@ -32,6 +32,15 @@ FONT_AWESOME_SCRIPT = re.compile(
 )
 # It hides the visible words of a folded cell's label from screen readers.
 FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"')
+# Scripts that work on the finished page: the text need not wait for them.
+CAN_WAIT = re.compile(
+    r'<script (?=(?:data-[^>]*)?src="[^"]*_static/(?:doctools|sphinx_highlight|'
+    r"clipboard\.min|copybutton|scripts/sphinx-book-theme|togglebutton|design-tabs|"
+    r"site)\.js)"
+)
+NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
+# The arrow beside a page that has pages below it is an icon without a name.
+UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
 # Icons can wait until the text is there.
 ICON_FONT_FIRST = re.compile(
     r'\s*<link rel="preload" as="font"[^>]*fontawesome[^>]*>', re.IGNORECASE
@@ -114,6 +123,9 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
+        if NEEDS_THEM_AT_ONCE not in tidy:
+            tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
+        tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ICON_FONT_FIRST.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)
         if tidy != text:

@@ -303,6 +303,16 @@ def test_the_last_step_keeps_the_focus(show):
     assert seen(window, ".aiayn-explorable")[0][0] == "OUTPUT  4 "
 
 
+def test_print_shows_the_figure_and_no_controls(show):
+    """On paper nothing can be moved."""
+    window = show(softmax())
+    window.command("Emulation.setEmulatedMedia", media="print")
+    displayed = "return [...document.querySelectorAll('.aiayn-controls, table')].map("
+    displayed += "part => getComputedStyle(part).display)"
+    assert window.run(displayed) == ["none", "table"]
+    window.command("Emulation.setEmulatedMedia", media="")
+
+
 def test_without_its_script_a_figure_promises_nothing(show):
     """Controls are hidden, numbers and words are there."""
     still = stepper(step=2)

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 # Children are forked, which CUDA's threads would not survive; the tests of a GPU are
@@ -25,12 +27,13 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
 from hypothesis import given, settings
+from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from aiayn.machine import describe_machine
 from tests.inference.conftest import LINES
 from tests.soak.damage import damaged_files
-from tests.soak.decoding import decoding_agrees
+from tests.soak.decoding import DECODINGS, decoding_agrees
 from tests.soak.hostile import READERS, try_reader
 from tests.soak.kills import soak_kills
 from tests.soak.processors import VARIANTS, verdicts
@@ -41,17 +44,16 @@ from tests.soak.twice import fingerprint
 def kills(folder, seconds, seed):
     """Trainings killed at random moments, in one process and in two."""
     found = {}
-    for count in (1, 2):
-        place = folder / str(count)
+    for words, number in (("one process", 1), ("two processes", 2)):
+        place = folder / str(number)
         place.mkdir()
-        words = "one process" if count == 1 else "two processes"
-        found[words] = soak_kills(place, seconds=seconds / 2, seed=seed, count=count)
+        found[words] = soak_kills(place, seconds=seconds / 2, seed=seed, count=number)
     return found
 
 
 def decoding(folder, seconds, seed):
     """Cached beside uncached decoding, on random models, sources and searches."""
-    return {"configurations": _repeat(decoding_agrees, seconds, seed)}
+    return {"configurations": _repeat(decoding_agrees, DECODINGS, seconds, seed)}
 
 
 def inputs(folder, seconds, seed):
@@ -59,12 +61,8 @@ def inputs(folder, seconds, seed):
     found = {}
     for name, reader in READERS.items():
         strategy = damaged_files(reader.examples()) | st.binary(max_size=200)
-
-        @given(strategy)
-        def attempt(content, name=name):
-            try_reader(name, content)
-
-        found[name] = _repeat(attempt, seconds / len(READERS), seed)
+        share = seconds / len(READERS)
+        found[name] = _repeat(partial(try_reader, name), (strategy,), share, seed)
     return {"files": sum(found.values()), "by reader": found}
 
 
@@ -123,11 +121,11 @@ def texts(folder, seconds, seed):
 def processors(folder, seconds, seed):
     """Chapters 3 and 6 on other processors and threads: the verdicts are the same."""
     chapters = ("03-attention", "06-masks")
-    found = {name: verdicts(chapters, extra) for name, extra in VARIANTS.items()}
-    usual = found["as it is"]
-    for name, others in found.items():
+    usual = verdicts(chapters, {})
+    for name, variables in VARIANTS.items():
+        others = verdicts(chapters, variables)
         assert others == usual, f"{name}: {set(others.items()) ^ set(usual.items())}"
-    return {"chapters": chapters, "variants": list(found), "verdicts": len(usual)}
+    return {"chapters": chapters, "variants": list(VARIANTS), "verdicts": len(usual)}
 
 
 PARTS = {
@@ -136,18 +134,21 @@ PARTS = {
 }
 
 
-def _repeat(attempt, seconds, seed):
-    """Try a property again and again, with other examples each time."""
+def _repeat(check, strategies, seconds, seed):
+    """Try a property again and again, with other examples each time; how many."""
     began, tried = time.monotonic(), 0
-    while time.monotonic() - began < seconds or not tried:
-        from hypothesis import seed as seeded
 
-        again = settings(
-            max_examples=200, deadline=None, database=None, derandomize=False
-        )
-        seeded(f"{seed} {tried}")(again(attempt))()
-        tried += 200
-    return tried
+    def attempt(values):
+        nonlocal tried
+        tried += 1
+        check(*values)
+
+    for number in count():
+        options = settings(max_examples=100, deadline=None, database=None)
+        property_ = given(st.tuples(*strategies))(attempt)
+        seeded(f"{seed} {number}")(options(property_))()
+        if time.monotonic() - began > seconds:
+            return tried
 
 
 def main():

@@ -1,7 +1,6 @@
 """Cached decoding is uncached decoding, whatever the model, the sources, the search."""
 
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.inference import beam_search_n_best
@@ -53,7 +52,10 @@ searches = st.fixed_dictionaries(
 sentences = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 
 
-@given(models(), sentences, searches, st.booleans(), st.data())
+# What `decoding_agrees` takes, in the order of its arguments.
+DECODINGS = (models(), sentences, searches, st.booleans(), st.data())
+
+
 def decoding_agrees(model_and_size, lengths, search, plain, data):
     """The same outputs in the same order, and scores equal but for rounding."""
     model, vocab_size = model_and_size

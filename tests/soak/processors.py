@@ -16,12 +16,7 @@ from aiayn.book.ledger import records_in_notebook
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 VARIANTS = {
-    "as it is": {},
     "AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
-    "no vector units": {
-        "ATEN_CPU_CAPABILITY": "default",
-        "ONEDNN_MAX_CPU_ISA": "SSE41",
-    },
     "two threads": {"OMP_NUM_THREADS": "2"},
 }
 

@@ -1,9 +1,9 @@
 """Hundreds of random models, sources and searches; `make soak` tries thousands."""
 
-from hypothesis import settings
+from hypothesis import given, settings
 
-from tests.soak.decoding import decoding_agrees
+from tests.soak.decoding import DECODINGS, decoding_agrees
 
 
 def test_cached_decoding_is_uncached_decoding(unchecked_shapes):
-    settings(max_examples=200)(decoding_agrees)()
+    settings(max_examples=200)(given(*DECODINGS)(decoding_agrees))()

@@ -107,6 +107,33 @@ def test_tidying_removes_only_what_it_should():
     assert offline_assets.FONT_AWESOME_SCRIPT.sub("", icons + other) == other
 
 
+def test_only_scripts_that_can_wait_are_put_off():
+    """Those that the page's own lines use at once stay where they are."""
+    waits = [
+        '<script src="../_static/doctools.js?v=1"></script>',
+        '<script data-prefix="x" src="_static/design-tabs.js"></script>',
+    ]
+    stays = [
+        '<script src="../_static/documentation_options.js?v=1"></script>',
+        '<script src="../_static/charts.js"></script>',
+        "<script>let toggleHintShow = 'Click to show';</script>",
+    ]
+    for script in waits:
+        put_off = offline_assets.CAN_WAIT.sub('<script defer="defer" ', script)
+        assert put_off == script.replace("<script ", '<script defer="defer" ')
+    for script in stays:
+        assert not offline_assets.CAN_WAIT.search(script)
+
+
+def test_toggles_of_the_contents_get_a_name():
+    """Only those that have none: a folded part's own words are its name."""
+    toggle = '<summary><span class="toctree-toggle" role="presentation"></span>'
+    named = offline_assets.UNNAMED_TOGGLE.sub("<summary named>", toggle)
+    assert named == toggle.replace("<summary>", "<summary named>")
+    folded = "<summary><span>Show the set-up</span></summary>"
+    assert offline_assets.UNNAMED_TOGGLE.sub("", folded) == folded
+
+
 def test_dark_formulas_change_colour():
     """A coloured formula has a rule for dark pages in both spellings of its colour."""
     sheet = site_colours.style_sheet()

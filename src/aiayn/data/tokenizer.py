@@ -171,7 +171,7 @@ class Tokenizer:
                 num_threads=1,
                 minloglevel=2,
             )
-        except (RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, SyntaxError) as error:  # the last: 0.2.0
             raise InputError(_explain(str(error), vocab_size)) from error
         return cls(model.getvalue())
 
