@@ -2,12 +2,13 @@
 
 from transformers import BartConfig, BartForConditionalGeneration
 
+from aiayn.interop.marian import marian_settings
 from aiayn.model import TransformerConfig
-from benchmarks.peers.hugging_face import sizes_of, training_step
+from benchmarks.peers.hugging_face import training_step
 
 __all__ = ["build", "training_step"]
 
 
 def build(config: TransformerConfig) -> BartForConditionalGeneration:
     """The model of that size."""
-    return BartForConditionalGeneration(BartConfig(**sizes_of(config)))
+    return BartForConditionalGeneration(BartConfig(**marian_settings(config)))

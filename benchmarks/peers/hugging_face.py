@@ -1,14 +1,10 @@
 """Hugging Face's sequence-to-sequence models, trained and searched as they come."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from aiayn.model import TransformerConfig
 from benchmarks.peers.shared import (
     BOS_ID,
-    EOS_ID,
     PAD_ID,
     Step,
     Translate,
@@ -18,29 +14,6 @@ from benchmarks.peers.shared import (
     plain_loss,
     shift_right,
 )
-
-
-def sizes_of(config: TransformerConfig) -> dict[str, Any]:
-    """The configuration that Marian and BART share, in their words."""
-    return {
-        "vocab_size": config.vocab_size,
-        "d_model": config.d_model,
-        "encoder_layers": config.num_encoder_layers,
-        "decoder_layers": config.num_decoder_layers,
-        "encoder_attention_heads": config.num_heads,
-        "decoder_attention_heads": config.num_heads,
-        "encoder_ffn_dim": config.d_ff,
-        "decoder_ffn_dim": config.d_ff,
-        "activation_function": "relu",
-        "dropout": config.dropout,
-        "scale_embedding": True,
-        "max_position_embeddings": 512,
-        "pad_token_id": PAD_ID,
-        "eos_token_id": EOS_ID,
-        "bos_token_id": BOS_ID,
-        "decoder_start_token_id": BOS_ID,
-        "forced_eos_token_id": None,
-    }
 
 
 def training_step(model: nn.Module, narrow: bool, warmup_steps: int) -> Step:

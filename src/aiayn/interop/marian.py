@@ -49,7 +49,7 @@ def to_marian(model: Transformer) -> Any:
         ) from None
     config = model.config
     _check(config)
-    theirs = MarianMTModel(MarianConfig(**_settings(config)))
+    theirs = MarianMTModel(MarianConfig(**marian_settings(config)))
     theirs.to(model.output_weight.device, model.output_weight.dtype)
     order = _halves(config.d_model)
     with torch.no_grad():
@@ -84,7 +84,7 @@ def _check(config: TransformerConfig) -> None:
         )
 
 
-def _settings(config: TransformerConfig) -> dict[str, Any]:
+def marian_settings(config: TransformerConfig) -> dict[str, Any]:
     """The configuration in Marian's words."""
     return {
         "vocab_size": config.vocab_size,
