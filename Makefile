@@ -125,7 +125,7 @@ slides: environment ## one deck a chapter, in _build/slides; looked over in a br
 
 test-course: environment ## mark assignments with nbgrader and Otter (an environment of its own)
 	@test -x $(COURSE_VENV)/bin/python || $(BIN)/python -m venv $(COURSE_VENV)
-	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
+	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0], "$(CURDIR)/src", sep="\n")' > \
 		"$$($(COURSE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/book.pth"
 	@$(COURSE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/course/requirements.txt
 	@$(COURSE_VENV)/bin/python -m pytest tests/course/test_tools.py -q
