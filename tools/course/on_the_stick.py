@@ -4,8 +4,9 @@
     python classroom.py install    without one: makes the environment in .venv
     python classroom.py start      opens the chapters in JupyterLab
 
-What follows ``gather`` goes to pip: for PyTorch without GPU parts, say
-``gather --extra-index-url https://download.pytorch.org/whl/cpu``.
+What follows ``gather`` goes to pip. PyTorch comes with its GPU parts, 3 GB in all; for
+the small one say ``gather --extra-index-url ADDRESS``, with the address that PyTorch's
+page on installing gives for a CPU.
 """
 
 import subprocess
