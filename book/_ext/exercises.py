@@ -102,16 +102,33 @@ def all_exercises() -> list[Exercise]:
     return [e for path in sorted(NOTEBOOKS.glob("*.ipynb")) for e in exercises_in(path)]
 
 
-def _exercise(chapter: str, text: str, in_code: bool) -> Exercise:
-    quote, _, rest = text.partition("\n\n")
+def header_of(text: str) -> dict[str, str]:
+    """The parts of an exercise's header, by the names in `HEADER`.
+
+    Args:
+        text: A Markdown text that begins with the exercise's quote.
+
+    Raises:
+        ValueError: If the header has not the form that this module's docstring shows.
+    """
+    quote = text.partition("\n\n")[0]
     line = " ".join(part.removeprefix(">").strip() for part in quote.splitlines())
     found = HEADER.fullmatch(line)
     if found is None:
         raise ValueError(
-            f"{chapter}: the header of an exercise should read '{FORM}', but one reads "
+            f"The header of an exercise should read '{FORM}', but one reads "
             f"'{line[:160]}'."
         )
     words = found.groupdict()
+    return words | {"title": words["title"].rstrip(".")}
+
+
+def _exercise(chapter: str, text: str, in_code: bool) -> Exercise:
+    try:
+        words = header_of(text)
+    except ValueError as error:
+        raise ValueError(f"{chapter}: {error}") from None
+    rest = text.partition("\n\n")[2]
     solution = re.search(SOLUTION.format(re.escape(words["number"])), rest, re.DOTALL)
     sizes = {
         name: int(words.pop(name)) for name in ("difficulty", "importance", "minutes")
@@ -121,7 +138,7 @@ def _exercise(chapter: str, text: str, in_code: bool) -> Exercise:
         hints=tuple(HINT.findall(rest)),
         solution=solution[1] if solution else None,
         solution_in_code=in_code,
-        **words | {"title": words["title"].rstrip(".")},
+        **words,
         **sizes,
     )
 

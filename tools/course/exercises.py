@@ -1,39 +1,31 @@
-"""The exercises of a chapter: statement, solution and check, as its notebook has them.
+"""The exercises of a chapter, with the cells that they stand in, and their solutions.
 
-An exercise is a quote with a rated lead in a Markdown cell::
-
-    > **Exercise 3.1 — a soft look-up.** *Code · difficulty 1 · importance 3 · 10
-    > minutes.* Write …
-
-Its solution may stand in words (a quote ``**Solution 3.1 …**``, or a folded part with
-that summary) and in a folded code cell, known by its label *Show solution 3.1*, which
-`course.solutions` takes apart. Folded parts with another summary, hints say, belong to
-the statement.
+Their form is that of ``book/_ext/exercises.py``, which reads their headers here too.
+What stands in code is a folded cell, known by its label *Show solution 3.1*, which
+`course.solutions` takes apart. Folded parts that are no solutions, hints say, belong
+to the statement.
 """
 
 import re
+import sys
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
 from course.solutions import FormError, Solution, take_apart
+from project import ROOT
 
-NUMBER = r"(?P<number>(?:[A-Z]|\d+)\.\d+)"
-EXERCISE = re.compile(rf"^> \*\*Exercise {NUMBER} — (?P<title>[^*]+?)\.?\*\*", re.M)
-RATING = re.compile(
-    r"\s+\*(?P<kind>code|derive|think|play)\b[^*]*?difficulty (?P<difficulty>\d)"
-    r"[^*]*?importance (?P<importance>\d)[^*]*?(?P<minutes>\d+)\s+minutes",
-    re.IGNORECASE,
-)
-SOLUTION_QUOTE = re.compile(rf"^> \*\*Solution {NUMBER}.*(?:\n>.*)*", re.M)
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from exercises import MARKS, OPENING, header_of
+
 SOLUTION_FOLDED = re.compile(
-    rf"<details>\s*<summary>\s*Solution {NUMBER}.*?</summary>(?P<body>.*?)</details>",
+    r"<details>\s*<summary>\s*Solution (?P<number>\w+\.\d+) in words</summary>"
+    r"(?P<body>.*?)</details>",
     re.DOTALL,
 )
-SOLUTION_LABEL = re.compile(rf"Show solution {NUMBER}")
-MARKS = re.compile(r"^\*\*Marks, (?P<marks>\d+):\*\*", re.M)
+SOLUTION_LABEL = re.compile(r"Show solution (?P<number>\w+\.\d+)")
 HEADING = re.compile(r"^#{1,6} ", re.M)
-QUOTE_MARK = re.compile(r"^\n?>(?: |$)", re.M)
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Exercise:
         """
         total = 2 * max(1, round(self.minutes / 5))
         if self.in_words and (said := MARKS.search(self.model_answer)):
-            return (total // 2 if self.checked else 0), int(said["marks"])
+            return (total // 2 if self.checked else 0), int(said[1])
         if self.checked and self.in_words:
             return total // 2, total // 2
         return (total, 0) if self.checked else (0, total)
@@ -84,7 +76,7 @@ class Exercise:
 
 def without_solutions(markdown: str) -> str:
     """What is left of a Markdown cell when its solutions are taken out."""
-    markdown = SOLUTION_FOLDED.sub("", SOLUTION_QUOTE.sub("", markdown))
+    markdown = SOLUTION_FOLDED.sub("", markdown)
     return re.sub(r"\n{3,}", "\n\n", markdown).strip("\n")
 
 
@@ -98,25 +90,21 @@ def read_exercises(notebook: NotebookNode) -> list[Exercise]:
     code = _solutions_in_code(notebook)
     exercises = []
     for cell, following in _markdown_with_following(notebook):
-        for found, text in _statements(cell.source, following):
-            number = found["number"]
-            rating = RATING.match(
-                text[found.end() - found.start() :].replace("\n>", "")
-            )
-            if rating is None:
-                raise FormError(
-                    f"exercise {number}: after its title a rating was expected, such "
-                    "as *Code · difficulty 1 · importance 3 · 10 minutes.*"
-                )
+        for text in _statements(cell.source, following):
+            try:
+                header = header_of(text)
+            except ValueError as error:
+                raise FormError(str(error)) from None
+            number = header["number"]
             solution = code.pop(number, None)
             exercises.append(
                 Exercise(
                     number=number,
-                    title=" ".join(found["title"].replace("\n>", "").split()),
-                    kind=rating["kind"].lower(),
-                    difficulty=int(rating["difficulty"]),
-                    importance=int(rating["importance"]),
-                    minutes=int(rating["minutes"]),
+                    title=header["title"],
+                    kind=header["kind"].lower(),
+                    difficulty=int(header["difficulty"]),
+                    importance=int(header["importance"]),
+                    minutes=int(header["minutes"]),
                     statement=text,
                     model_answer=words.pop(number, ""),
                     statement_cell=cell.id,
@@ -133,8 +121,6 @@ def _solutions_in_words(notebook: NotebookNode) -> dict[str, str]:
     found = {}
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            for quote in SOLUTION_QUOTE.finditer(cell.source):
-                found[quote["number"]] = QUOTE_MARK.sub("", quote.group())
             for folded in SOLUTION_FOLDED.finditer(cell.source):
                 found[folded["number"]] = folded["body"].strip("\n")
     return found
@@ -155,19 +141,19 @@ def _markdown_with_following(notebook: NotebookNode):
     """Each Markdown cell that holds exercises, with those after it up to the next."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     for place, cell in enumerate(cells):
-        if not EXERCISE.search(cell.source):
+        if not OPENING.search(cell.source):
             continue
         following = []
         for other in cells[place + 1 :]:
-            if EXERCISE.search(other.source) or not other.source.startswith("<details"):
+            if OPENING.search(other.source) or not other.source.startswith("<details"):
                 break
             following.append(without_solutions(other.source))
         yield cell, following
 
 
 def _statements(source: str, following: list[str]):
-    """Each exercise's match in a cell, and its text up to the next thing."""
-    found = list(EXERCISE.finditer(source))
+    """Each exercise's text in a cell, up to the next thing."""
+    found = list(OPENING.finditer(source))
     for place, match in enumerate(found):
         end = found[place + 1].start() if place + 1 < len(found) else len(source)
         text = source[match.start() : end]
@@ -175,4 +161,4 @@ def _statements(source: str, following: list[str]):
             text = text[: heading.start()]
         last = place + 1 == len(found)
         parts = [without_solutions(text), *(following if last else [])]
-        yield match, "\n\n".join(part for part in parts if part)
+        yield "\n\n".join(part for part in parts if part)
