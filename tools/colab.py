@@ -104,7 +104,8 @@ def make_environment(folder: Path, python: str | None) -> Path:
 
 
 def _pip(python: Path, *words: str) -> str:
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", *words]
+    # Isolated: what PYTHONPATH names is not part of the environment.
+    command = [str(python), "-I", "-m", "pip", "--disable-pip-version-check", *words]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
