@@ -49,6 +49,10 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
 
     Raises:
         InputError: onnx or onnxscript is not installed.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> [path.name for path in export_onnx(model, "my-model")]
+    ['encoder.onnx', 'decoder_step.onnx']
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
