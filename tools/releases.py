@@ -17,6 +17,9 @@ from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
 FOLDERS = ("data", "inference", "interop", "model", "training")
+# Other libraries, which the package exports to; requirements.txt pins none of them.
+EXTRAS = ("marian", "onnx")
+RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
 TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "setuptools")
 
 
@@ -27,13 +30,18 @@ def pins(root: Path = ROOT) -> dict[str, str]:
 
 
 def wanted(kind: str, root: Path = ROOT) -> list[str]:
-    """The package's requirements, its chapters' too, as pip shall take them."""
-    bounds = [*requirements("dependencies", root), *requirements("book", root)]
+    """The package's requirements, its chapters' too, as pip shall take them.
+
+    The exports are tried with the lowest and the newest of what they write for.
+    """
+    parts = ["dependencies", "book", *(EXTRAS if kind != "pinned" else ())]
+    bounds = [bound for part in parts for bound in requirements(part, root)]
     found = dict(bound.split(">=") for bound in bounds)
     if kind == "newest":
-        return list(found)
+        return [*found, RUNNER]
     versions = found if kind == "lowest" else pins(root)
-    return [f"{name}=={versions[name]}" for name in found]
+    chosen = [f"{name}=={versions[name]}" for name in found]
+    return [*chosen, RUNNER] if kind == "lowest" else chosen
 
 
 def make_environment(folder: Path, kind: str) -> Path:
