@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from colab import run_chapters
@@ -20,7 +21,7 @@ FOLDERS = ("data", "inference", "interop", "model", "training")
 # Other libraries, which the package exports to; requirements.txt pins none of them.
 EXTRAS = ("marian", "onnx")
 RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
-TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "setuptools")
+TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest")
 
 
 def pins(root: Path = ROOT) -> dict[str, str]:
@@ -44,12 +45,21 @@ def wanted(kind: str, root: Path = ROOT) -> list[str]:
     return [*chosen, RUNNER] if kind == "lowest" else chosen
 
 
+def build_tools(root: Path = ROOT) -> list[str]:
+    """What builds the package, for the test of its wheel.
+
+    Not pinned: some releases of torch refuse the newest setuptools.
+    """
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["build-system"]["requires"]
+
+
 def make_environment(folder: Path, kind: str) -> Path:
     """The environment, made or brought up to date; its Python."""
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    tools = [f"{name}=={pins()[name]}" for name in TOOLS]
+    tools = [*(f"{name}=={pins()[name]}" for name in TOOLS), *build_tools()]
     pip = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
     subprocess.run([*pip, *wanted(kind), *tools], check=True)
     again = ["--no-deps", "--force-reinstall"]

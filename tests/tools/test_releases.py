@@ -32,6 +32,12 @@ def test_the_pinned_are_the_books(tmp_path):
         assert pins[name] == version
 
 
+def test_what_builds_the_package_is_as_free_as_its_metadata_says():
+    """torch 2.11 wants setuptools below 82: a pin beside it would have no solution."""
+    assert releases.build_tools() == ["setuptools>=77"]
+    assert "setuptools" not in releases.TOOLS
+
+
 def test_every_part_of_the_package_is_tested():
     """All but the book, whose tests need the tools that build it."""
     package = project.ROOT / "src" / "aiayn"

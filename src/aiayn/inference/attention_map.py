@@ -137,8 +137,15 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
     Not in the paper.
 
     >>> weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
-    >>> print(render_attention(AttentionMap(["A", "B"], ["1", "2"], weights, "1 2")))
-    X
+    >>> made = AttentionMap(["Tea", "helps"], ["Tee", "hilft"], weights, "Tee hilft")
+    >>> print(render_attention(made))
+               h
+               e
+           T   l
+           e   p
+           a   s
+    Tee   90█ 10░
+    hilft 20░ 80█
     """
     labels = [_printable(piece)[:_LONGEST_LABEL] for piece in attention.target]
     label_width = max(map(_width, labels))
