@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
-from colab import run_chapters
+from colab import run_chapters, snapshot
 from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
@@ -63,7 +64,9 @@ def make_environment(folder: Path, kind: str) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
     subprocess.run([*pip, *wanted(kind), *tools], check=True)
     again = ["--no-deps", "--force-reinstall"]
-    subprocess.run([*pip, *again, str(ROOT)], check=True)
+    # From a copy: setuptools would leave a folder here, and take old files from it.
+    with tempfile.TemporaryDirectory() as copy:
+        subprocess.run([*pip, *again, str(snapshot(Path(copy)))], check=True)
     return python
 
 
