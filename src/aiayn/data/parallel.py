@@ -50,7 +50,7 @@ class ParallelText:
 
 
 def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelText:
-    """Read two files of which line i of one translates line i of the other.
+    r"""Read two files of which line i of one translates line i of the other.
 
     Real corpora hold some empty lines. A pair with a side that is empty or only white
     space teaches nothing, so it is left out; a warning says how many were, and
@@ -68,6 +68,11 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
             differ in their number of lines, or no pair is left.
 
     Not in the paper.
+
+    >>> _ = Path("some.en").write_text("a dog\na cat\n")
+    >>> _ = Path("some.de").write_text("ein Hund\neine Katze\n")
+    >>> list(read_parallel("some.en", "some.de"))
+    [('a dog', 'ein Hund'), ('a cat', 'eine Katze')]
     """
     sources = tuple(read_lines(source_path))
     targets = tuple(read_lines(target_path))
