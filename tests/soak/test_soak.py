@@ -33,8 +33,7 @@ def test_killed_trainings_end_as_if_nothing_had_been(tmp_path):
     soak("kills", "--minutes", "0.1", "--record", str(record))
     found = json.loads(record.read_text())["kills"]
     for processes in ("one process", "two processes"):
-        kinds = {k: n for k, n in found[processes].items() if k != "trainings"}
-        assert sum(kinds.values()) >= 1, found
+        assert found[processes]["kills"] >= 1, found
         assert found[processes]["trainings"] >= 1
 
 
