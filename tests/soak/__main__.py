@@ -43,13 +43,13 @@ from tests.soak.twice import fingerprint
 
 
 def kills(folder, seconds, seed):
-    """Trainings killed at random moments, in one process and in two."""
-    found = {}
-    for words, number in (("one process", 1), ("two processes", 2)):
-        place = folder / str(number)
-        place.mkdir()
-        found[words] = soak_kills(place, seconds=seconds / 2, seed=seed, count=number)
-    return found
+    """Trainings killed at random moments."""
+    return soak_kills(folder, seconds=seconds, seed=seed)
+
+
+def kills_of_two(folder, seconds, seed):
+    """Trainings in two processes, of which one is killed, or both at once."""
+    return soak_kills(folder, seconds=seconds, seed=seed, count=2)
 
 
 def disk(folder, seconds, seed):
@@ -131,7 +131,17 @@ def processors(folder, seconds, seed, chapters=CHAPTERS):
 
 PARTS = {
     part.__name__: part
-    for part in (kills, disk, decoding, inputs, fuzz, twice, texts, processors)
+    for part in (
+        kills,
+        kills_of_two,
+        disk,
+        decoding,
+        inputs,
+        fuzz,
+        twice,
+        texts,
+        processors,
+    )
 }
 
 
@@ -167,6 +177,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             print(fingerprint(Path(folder), given_.seed))
         return
+    commit = _commit()
     for name in given_.parts:
         began = time.monotonic()
         some = {"chapters": given_.chapters} if given_.chapters else {}
@@ -176,22 +187,27 @@ def main():
         figures["seconds"] = round(time.monotonic() - began, 1)
         print(f"{name}: {json.dumps(figures, ensure_ascii=False)}", flush=True)
         if given_.record:
-            _note(given_.record, name, figures, given_)
+            _note(given_.record, name, figures, given_, commit)
 
 
-def _note(path, name, figures, choices):
+def _commit():
+    """The present commit: files may change while a soak runs."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def _note(path, name, figures, choices, commit):
     """Put a part's figures into the record, with all that it takes to have them again.
 
     What the record says of other parts stays, so that each can be run by itself.
     """
     record = json.loads(path.read_text()) if path.is_file() else {}
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
     command = f"python -m tests.soak {name} --minutes {choices.minutes:g}"
     record[name] = {
         "command": f"{command} --seed {choices.seed}",
-        "commit": commit.stdout.strip(),
+        "commit": commit,
         "machine": describe_machine(),
         **figures,
     }
