@@ -37,7 +37,7 @@ from tests.soak.decoding import DECODINGS, decoding_agrees
 from tests.soak.disk import soak_disk
 from tests.soak.hostile import READERS, try_reader
 from tests.soak.kills import soak_kills
-from tests.soak.processors import CHAPTERS, compare
+from tests.soak.processors import CHAPTERS, VARIANTS, compare
 from tests.soak.texts import any_line
 from tests.soak.twice import fingerprint
 
@@ -124,9 +124,9 @@ def texts(folder, seconds, seed):
     return {"lines": lines}
 
 
-def processors(folder, seconds, seed, chapters=CHAPTERS):
+def processors(folder, seconds, seed, chapters=CHAPTERS, variants=VARIANTS):
     """Chapters on other processors and threads: the verdicts are the ledger's."""
-    return {"chapters": {chapter: compare(chapter) for chapter in chapters}}
+    return {"chapters": {chapter: compare(chapter, variants) for chapter in chapters}}
 
 
 PARTS = {
@@ -169,7 +169,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=2.0, help="for each part")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", type=Path, help="a JSON file for the figures")
-    parser.add_argument("--chapters", nargs="*", help="for processors, by name")
+    parser.add_argument("--chapters", nargs="+", help="for processors, by name")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, help="likewise")
     given_ = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -180,8 +181,10 @@ def main():
     commit = _commit()
     for name in given_.parts:
         began = time.monotonic()
-        some = {"chapters": given_.chapters} if given_.chapters else {}
-        part = partial(PARTS[name], **some) if name == "processors" else PARTS[name]
+        part = PARTS[name]
+        if name == "processors":
+            chosen = {"chapters": given_.chapters, "variants": given_.variants}
+            part = partial(part, **{key: some for key, some in chosen.items() if some})
         with tempfile.TemporaryDirectory() as folder:
             figures = part(Path(folder), given_.minutes * 60, given_.seed)
         figures["seconds"] = round(time.monotonic() - began, 1)

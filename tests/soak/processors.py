@@ -42,6 +42,7 @@ def compare(chapter, variants=VARIANTS):
     """
     seconds, measured = {}, defaultdict(dict)
     for name in variants:
+        print(f"{chapter}, {name} …", file=sys.stderr, flush=True)
         began = time.monotonic()
         found = _settlements(chapter, VARIANTS[name])
         seconds[name] = round(time.monotonic() - began)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import distributed
 
 from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
@@ -237,6 +238,19 @@ def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path
     expected = whole.model.state_dict()
     for name, tensor in resumed.model.state_dict().items():
         assert torch.equal(tensor, expected[name]), name
+
+
+def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
+    """One was killed while another waited for it; torch adds a page of its frames."""
+
+    def reset(backend):
+        raise distributed.DistNetworkError("Connection reset by peer\nframe #0: …")
+
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setattr(distributed, "init_process_group", reset)
+    with pytest.raises(InputError, match=r"together \(Connection reset by peer\): one"):
+        train(config)
+    assert not config.output.exists()
 
 
 def numbers_in(choices, place=()):

@@ -85,8 +85,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
         distributed.init_process_group(backend)
     except RuntimeError as error:  # the others never came, or have gone again
         raise InputError(
-            f"The processes of this training did not come together ({error}): one has "
-            "ended, and its message, or the system's log, says why. Begin them anew."
+            "The processes of this training did not come together "
+            f"({str(error).splitlines()[0]:.200}): one has ended, and its message, or "
+            "the system's log, says why. Begin them anew."
         ) from error
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), device)
