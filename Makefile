@@ -15,7 +15,7 @@ RELEASES ?= newest
 COLAB_PYTHON ?=
 CHAPTERS ?=
 MINUTES ?= 2
-PARTS ?= kills decoding inputs fuzz twice texts processors
+PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
 BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
 # As narrow as the book's page shows without scrolling.

@@ -129,6 +129,9 @@ class Trainer:
         counts = []
         for name, parameter in self.model.named_parameters():
             state = self.optimizer.state[parameter]
+            if not state:  # it has no gradient: an encoder whose decoder has no layer
+                nothing = torch.zeros_like(parameter)
+                state = {"exp_avg": nothing, "exp_avg_sq": nothing.clone(), "step": 0}
             tensors[f"mean.{name}"] = state["exp_avg"]
             tensors[f"variance.{name}"] = state["exp_avg_sq"]
             counts.append(float(state["step"]))

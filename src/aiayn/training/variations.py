@@ -26,7 +26,7 @@ from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training.config import TrainingConfig
-from aiayn.training.loop import TrainingResult, train
+from aiayn.training.start import TrainingResult, train
 
 WIDTH_DIVISOR = 8
 LAYER_DIVISOR = 2
