@@ -40,9 +40,11 @@ var MathJax = {
 """
 INLINE = re.compile(r"\\\((.*)\\\)(?=</span>$)", re.DOTALL)
 DISPLAY = re.compile(r"\\\[(.*)\\\](?=</div>\s*$)", re.DOTALL)
-# A rule for one character, and how an element names the character that it draws.
-OF_CHARACTER = re.compile(r"mjx-c\.(mjx-c[0-9A-F]+)[^{},]*\{[^}]*\}\s*")
-CHARACTER = re.compile(r'class="(mjx-c[0-9A-F]+)')
+# A rule of the style sheet, and the characters that a rule and an element name, with
+# the font where it is not that of the running text.
+RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+OF_CHARACTER = re.compile(r"\.(mjx-c[0-9A-F]+)(?:\.(TEX-\w+))?")
+CHARACTER = re.compile(r'class="(mjx-c[0-9A-F]+)(?: (TEX-\w+))?')
 # The size at which MathJax's letters are as high as those around them.
 SAME_HEIGHT = """
 mjx-container[jax="CHTML"] { font-size: calc(1ex / 0.442); }
@@ -84,11 +86,21 @@ def typeset(tex: str, display: bool) -> str:
         raise ValueError(said[1] if said else str(error)) from None
 
 
-def style_sheet(drawn: set[str]) -> str:
-    """MathJax's style sheet, of its thousands of characters those that are drawn."""
+def style_sheet(drawn: set[tuple[str, str]]) -> str:
+    """MathJax's style sheet, of its thousands of characters those that are drawn.
+
+    Args:
+        drawn: character and font, as `CHARACTER` finds them.
+    """
+
+    def kept(rule: re.Match) -> str:
+        named = OF_CHARACTER.findall(rule[1])
+        return rule[0] if not named or drawn.intersection(named) else ""
+
     whole = engine().call("styles")
-    kept = OF_CHARACTER.sub(lambda rule: rule[0] if rule[1] in drawn else "", whole)
-    return kept + SAME_HEIGHT
+    for brace in "{}":  # in a text, where it would end the rule
+        whole = whole.replace(f'content: "{brace}"', f'content: "\\{ord(brace):X}"')
+    return RULE.sub(kept, whole) + SAME_HEIGHT
 
 
 def visitor(usual, written_as: re.Pattern, display: bool):

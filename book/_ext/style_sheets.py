@@ -1,8 +1,8 @@
 """The style sheets that every page needs, as one file: one request and not seventeen.
 
 A phone draws nothing until it has them all. The list is that of the index, a page that
-has none of its own; what single pages add stays beside it. Of Font Awesome's two
-thousand icons, those stay that some page shows.
+has none of its own; what single pages add stays beside it. Rules that no page can use
+are left out, such as Font Awesome's for two thousand icons.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from sphinx.application import Sphinx
+from style_rules import usable, words_of_page, words_of_script
 
 MODEL = "genindex.html"  # written anew by every build
 SHEET = re.compile(r'\s*<link\b(?=[^>]*rel="stylesheet")[^>]*href="([^"]+)"[^>]*>')
@@ -19,8 +20,6 @@ MADE = re.compile(r"_static/all-[0-9a-f]+\.css")
 IMPORT = re.compile(r"""@import\s+(?:url\()?["']?([^"')]+)["']?\)?\s*;""")
 ADDRESS = re.compile(r"""url\(\s*["']?(?!data:|#)([^"')]+)["']?\s*\)""")
 SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=.*?\*/")
-ICON = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"[^"]*"\}')
-ICON_NAME = re.compile(r"\bfa-[a-z0-9-]+")
 
 
 def sheets(page: str) -> list[str]:
@@ -46,15 +45,6 @@ def whole(out: Path, name: str) -> str:
     return ADDRESS.sub(moved, text)
 
 
-def without_unused_icons(text: str, used: set[str]) -> str:
-    """Font Awesome's rules without the icons that no page shows."""
-
-    def kept(found: re.Match) -> str:
-        return found[0] if used & set(ICON_NAME.findall(found[1])) else ""
-
-    return ICON.sub(kept, text)
-
-
 def join_sheets(app: Sphinx, exception: Exception | None) -> None:
     """Write the one file, and let all pages ask for it."""
     if exception or app.builder.format != "html":
@@ -66,11 +56,10 @@ def join_sheets(app: Sphinx, exception: Exception | None) -> None:
         if "_static" not in path.relative_to(out).parts
     }
     common = [urlsplit(address).path for address in sheets(pages[out / MODEL])]
-    scripts = (out / "_static" / "scripts").glob("*.js")
-    shown = [*pages.values(), *(path.read_text(encoding="utf-8") for path in scripts)]
-    used = {name for text in shown for name in ICON_NAME.findall(text)}
-    text = "\n".join(whole(out, name) for name in common)
-    text = without_unused_icons(text, used)
+    scripts = [path.read_text("utf-8") for path in (out / "_static").rglob("*.js")]
+    words = set().union(*map(words_of_page, pages.values()))
+    words |= set().union(*map(words_of_script, scripts))
+    text = usable("\n".join(whole(out, name) for name in common), words)
     made = f"_static/all-{hashlib.sha256(text.encode()).hexdigest()[:8]}.css"
     for old in (out / "_static").glob("all-*.css"):
         old.unlink()
@@ -104,6 +93,6 @@ def _from(here: str, target: str) -> str:
 
 
 def setup(app: Sphinx) -> dict:
-    """After the pages are written, before their policy is."""
-    app.connect("build-finished", join_sheets, priority=450)
+    """After all style sheets are there, before the pages get their policy."""
+    app.connect("build-finished", join_sheets, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
