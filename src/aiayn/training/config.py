@@ -70,7 +70,10 @@ class TrainingConfig:
     warmup_steps: int = 4000
     """Steps in which the learning rate rises (§5.3)."""
     cooldown_steps: int = 0
-    """Last steps, in which the rate falls to zero on a line (not in the paper)."""
+    """Last steps, in which the rate falls to zero on a line (not in the paper).
+
+    In a training of fewer steps it falls from the first on.
+    """
     learning_rate_scale: float = 1.0
     """Factor on the paper's learning rate, equation (3)."""
     betas: tuple[float, float] = (0.9, 0.98)
@@ -109,10 +112,9 @@ class TrainingConfig:
             value = getattr(self, name)
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}.")
-        if not 0 <= self.cooldown_steps <= self.steps:
+        if self.cooldown_steps < 0:
             raise InputError(
-                f"cooldown_steps must lie between 0 (none) and steps, {self.steps}, "
-                f"not {self.cooldown_steps}."
+                f"cooldown_steps must be 0 (none) or more, not {self.cooldown_steps}."
             )
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
