@@ -86,7 +86,8 @@ class Trainer:
         """
         config = self.config
         rate = noam_rate(step, config.model.d_model, config.warmup_steps)
-        left = (config.steps - step + 1) / (config.cooldown_steps + 1)
+        falling = min(config.cooldown_steps, config.steps)
+        left = (config.steps - step + 1) / (falling + 1)
         return config.learning_rate_scale * rate * min(1.0, left)
 
     def step(self, step: int, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
