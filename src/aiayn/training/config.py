@@ -23,6 +23,7 @@ _COUNTS = (
 _RANGES: dict[str, tuple[float, float]] = {
     "corpus_size": (1, 2**63 - 1),
     "validation_sentences": (0, 2**63 - 1),
+    "cooldown_steps": (0, 2**63 - 1),
     "seed": (0, 2**63 - 1),
     "threads": (1, 4096),
     "learning_rate_scale": (0.0, 1e6),
@@ -70,10 +71,7 @@ class TrainingConfig:
     warmup_steps: int = 4000
     """Steps in which the learning rate rises (§5.3)."""
     cooldown_steps: int = 0
-    """Last steps, in which the rate falls to zero on a line (not in the paper).
-
-    In a training of fewer steps it falls from the first on.
-    """
+    """Last steps, at most all, in which the rate falls to zero (not in the paper)."""
     learning_rate_scale: float = 1.0
     """Factor on the paper's learning rate, equation (3)."""
     betas: tuple[float, float] = (0.9, 0.98)
@@ -112,10 +110,6 @@ class TrainingConfig:
             value = getattr(self, name)
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}.")
-        if self.cooldown_steps < 0:
-            raise InputError(
-                f"cooldown_steps must be 0 (none) or more, not {self.cooldown_steps}."
-            )
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
