@@ -140,7 +140,8 @@ def add_preview(app: Sphinx, page, template, context: dict, doctree) -> None:
     title = unescape(nodes.Element.astext(app.env.titles[page]))
     site = site_address(app)
     question = _chapters().get(page, ("", "", ""))[2]
-    about = " ".join(filter(None, (question, description_of(app.env, page)))) or title
+    said = description_of(app.env, page).removeprefix(question).strip()
+    about = f"{question} {said}".strip() or title
     tags = {
         "og:type": "article",
         "og:site_name": app.config.html_title,

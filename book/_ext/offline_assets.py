@@ -16,9 +16,10 @@ import vl_convert
 from sphinx.application import Sphinx
 
 MATHJAX_ENTRY = "mathjax/tex-mml-chtml.js"
+MATHJAX_FONTS = "output/chtml/fonts/woff-v2/"
 MATHJAX_PARTS = (
     "tex-mml-chtml.js",
-    "output/chtml/fonts/woff-v2/",
+    MATHJAX_FONTS,
     "input/tex/extensions/",
     "a11y/",
     "sre/mathmaps/base.json",
@@ -35,28 +36,33 @@ FOLDED_CELL_LABEL = re.compile(r'(<summary)\s+aria-label="Toggle hidden content"
 # Scripts that work on the finished page: the text need not wait for them.
 CAN_WAIT = re.compile(
     r'<script (?=(?:data-[^>]*)?src="[^"]*_static/(?:doctools|sphinx_highlight|'
-    r"clipboard\.min|copybutton|scripts/sphinx-book-theme|togglebutton|design-tabs|"
-    r"site)\.js)"
+    r"clipboard\.min|copybutton|togglebutton|design-tabs|site|"
+    r"scripts/(?:sphinx-book-theme|bootstrap|pydata-sphinx-theme))\.js)"
 )
 NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
-# Icons can wait until the text is there.
-ICON_FONT_FIRST = re.compile(
-    r'\s*<link rel="preload" as="font"[^>]*fontawesome[^>]*>', re.IGNORECASE
+# Icons and menus can wait until the text is there.
+ASKED_FOR_TOO_EARLY = re.compile(
+    r'\s*<link rel="preload" as="(?:font"[^>]*fontawesome|script")[^>]*>', re.IGNORECASE
 )
 # Sphinx's role for an entry of a list of references is no item of a list any more.
 REFERENCE_ENTRY = re.compile(r'role="doc-biblioentry"')
 
 
-def place_mathjax(target: Path) -> None:
-    """Copy the part of MathJax that a page can ask for."""
+def mathjax_folder() -> Path:
+    """Where the wheel keeps MathJax."""
     files = distribution("sphinx-mathjax-offline").files or []
     entry = next(file for file in files if str(file).endswith(MATHJAX_ENTRY))
-    root = Path(str(entry.locate())).parent
+    return Path(str(entry.locate())).parent
+
+
+def place_mathjax(target: Path, parts: tuple[str, ...] = MATHJAX_PARTS) -> None:
+    """Copy the part of MathJax that a page can ask for."""
+    root = mathjax_folder()
     for source in root.rglob("*"):
         name = source.relative_to(root).as_posix()
-        if source.is_file() and name.startswith(MATHJAX_PARTS):
+        if source.is_file() and name.startswith(parts):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target / name)
 
@@ -87,7 +93,9 @@ def place_scripts(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
     vendor = Path(app.outdir) / "_static" / "vendor"
-    if not (vendor / MATHJAX_ENTRY).exists():
+    if app.builder.math_renderer_name != "mathjax":  # then formulas need fonts only
+        place_mathjax(vendor / "mathjax", (MATHJAX_FONTS,))
+    elif not (vendor / MATHJAX_ENTRY).exists():
         place_mathjax(vendor / "mathjax")
     if not (vendor / "vega.js").exists():
         vendor.mkdir(parents=True, exist_ok=True)
@@ -126,7 +134,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         if NEEDS_THEM_AT_ONCE not in tidy:
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
-        tidy = ICON_FONT_FIRST.sub("", tidy)
+        tidy = ASKED_FOR_TOO_EARLY.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)
         if tidy != text:
             page.write_text(tidy, encoding="utf-8")

@@ -3,6 +3,7 @@
 It is the page's first paragraph of running text.
 """
 
+from collections.abc import Callable
 from html import escape
 
 from docutils import nodes
@@ -44,13 +45,18 @@ def add_description(app: Sphinx, page, template, context: dict, doctree) -> None
         context["metatags"] = f"{tags}\n{tag}"
 
 
-def setup(app: Sphinx) -> dict:
-    """Connect to the build."""
-    app.connect("doctree-read", note_description)
-    app.connect("html-page-context", add_description)
+def takes_notes(app: Sphinx, note: Callable, use: Callable) -> dict:
+    """Connect an extension that notes something of each page and uses it later."""
+    app.connect("doctree-read", note)
+    app.connect("html-page-context", use)
     return {
         "version": "1",
         "env_version": 1,  # pages are read anew when this changes
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to the build."""
+    return takes_notes(app, note_description, add_description)

@@ -12,7 +12,7 @@ from html import escape
 from chapters import parts
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
-from page_description import description_of
+from page_description import description_of, takes_notes
 from run_times import as_time
 from sphinx.application import Sphinx
 
@@ -109,11 +109,4 @@ def frame(app: Sphinx, page, template, context: dict, doctree) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect to the build."""
-    app.connect("doctree-read", note_minutes)
-    app.connect("html-page-context", frame)
-    return {
-        "version": "1",
-        "env_version": 1,  # pages are read anew when this changes
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+    return takes_notes(app, note_minutes, frame)

@@ -34,6 +34,10 @@ CHARACTERS = [
 ]
 
 
+# Pairs, ligatures, accents; the kinds of figures that the style sheets choose from.
+FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "onum", "lnum", "pnum", "tnum"]
+
+
 def font_file(wheel: str, name: str) -> Path:
     """Where an installed wheel keeps one of its files."""
     files = distribution(wheel).files or []
@@ -42,7 +46,9 @@ def font_file(wheel: str, name: str) -> Path:
 
 def cut(source: Path, target: Path) -> None:
     """Write the part of a font that the book uses, compressed for the web."""
-    options = subset.Options(flavor="woff2", layout_features=["*"], desubroutinize=True)
+    options = subset.Options(
+        flavor="woff2", layout_features=FEATURES, desubroutinize=True
+    )
     font = subset.load_font(str(source), options)
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=CHARACTERS)

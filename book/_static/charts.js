@@ -4,15 +4,21 @@
   const VEGA = new URL("vendor/vega.js", document.currentScript.src).href;
   const charts = new Set();
 
-  // Vega is large: it is loaded when the first chart comes near the screen.
+  // Vega is large: it is loaded when the first chart comes near the screen, and not
+  // before the page itself is there.
+  const loaded = new Promise(done => {
+    if (document.readyState === "complete") done();
+    else window.addEventListener("load", done, { once: true });
+  });
+  const idle = () => new Promise(done => (window.requestIdleCallback ?? setTimeout)(done));
   let draw;
-  const loadVega = () => draw ??= new Promise((loaded, failed) => {
+  const loadVega = () => draw ??= new Promise((ready, failed) => {
     const script = document.createElement("script");
     script.src = VEGA;
     script.onload = () => {
       const real = window.vegaEmbed;
       window.vegaEmbed = embed;
-      loaded(real);
+      ready(real);
     };
     script.onerror = () => failed(new Error(`${VEGA} could not be loaded.`));
     document.head.append(script);
@@ -43,13 +49,17 @@
     return result;
   };
 
-  // The names of the controls (sliders, menus) outside the drawing.
-  const controls = chart =>
-    (chart.spec.params || []).filter(p => p.bind && !p.select).map(p => p.name);
+  // What a reader has set or chosen: sliders and menus, marks and words that were clicked.
+  // How large a chart is and what it is made of follows from its page again.
+  const PAGES = /^(width|height|padding|autosize|background|style|cursor|unit)$/;
+  const chosen = view => view.getState({ signals: name => !PAGES.test(name) });
 
   async function paint(chart) {
-    const chosen = chart.view ? controls(chart).map(name => [name, chart.view.signal(name)]) : [];
-    if (chart.view) chart.view.finalize();
+    const state = chart.view && chosen(chart.view);
+    if (chart.view) {
+      chart.element.style.minHeight = `${chart.element.offsetHeight}px`;  // the page stays
+      chart.view.finalize();
+    }
     // ast: expressions are interpreted; the page's policy lets no text become a program.
     const options = merged({ renderer: "svg", actions: false, ast: true, ...chart.options }, {
       config: pageConfig(),
@@ -57,7 +67,7 @@
     const result = await (await loadVega())(chart.element, chart.spec, options);
     chart.element.style.minHeight = "";
     chart.view = result.view;
-    for (const [name, value] of chosen) result.view.signal(name, value);
+    if (state) result.view.setState(state);
     await result.view.runAsync();
     return result;
   }
@@ -65,15 +75,28 @@
   // One drawing at a time for each chart: two at once would both stay.
   const show = chart => (chart.drawn = (chart.drawn || Promise.resolve()).then(() => paint(chart)));
 
+  const begin = chart => {
+    if (!chart.drawn) show(chart).then(chart.done, chart.failed);
+  };
   const near = new IntersectionObserver(entries => {
     for (const entry of entries) {
       const chart = [...charts].find(one => one.element === entry.target);
-      if (entry.isIntersecting && !chart.drawn) show(chart).then(chart.done, chart.failed);
+      if (!entry.isIntersecting) continue;
+      near.unobserve(entry.target);
+      loaded.then(idle).then(() => begin(chart));
     }
   }, { rootMargin: "800px 0px" });
 
-  // About as tall as the chart will be, so that little moves when it is drawn.
-  const tall = spec => (typeof spec.height === "number" ? spec.height + 60 : 300);
+  // About as tall as the chart will be, so that little moves when it is drawn: charts in a
+  // column one below the other, in a row as tall as the tallest, then controls.
+  const drawing = spec => {
+    if (spec.vconcat) return spec.vconcat.map(drawing).reduce((sum, one) => sum + one, 0);
+    if (spec.hconcat) return Math.max(...spec.hconcat.map(drawing));
+    if (spec.spec) return drawing({ height: spec.height, ...spec.spec });
+    return (typeof spec.height === "number" ? spec.height : 240) + 60;
+  };
+  const tall = spec =>
+    drawing(spec) + 40 * (spec.params || []).filter(param => param.bind).length;
 
   // What Altair's output calls for each chart.
   function embed(element, spec, options) {
@@ -88,7 +111,7 @@
 
   // For printing, and for tests.
   window.drawAllCharts = () => {
-    for (const chart of charts) if (!chart.drawn) show(chart).then(chart.done, chart.failed);
+    charts.forEach(begin);
   };
   window.addEventListener("beforeprint", window.drawAllCharts);
 

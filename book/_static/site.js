@@ -1,11 +1,15 @@
-/* Whatever scrolls sideways can be reached, and so scrolled, by keyboard. */
+/* Whatever scrolls sideways can be reached, and so scrolled, by keyboard. The boxes are
+   measured when they are laid out or change: first all of them, then all are marked, so
+   that the page need not be laid out again in between. */
 (() => {
-  const boxes = "pre, div.math, .vega-embed, .pst-scrollable-table-container, .cell_output .output, .aiayn-scrolls";
-  const mark = () => {
-    for (const box of document.querySelectorAll(boxes)) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
+  const boxes = "pre, div.math, [id^=altair-viz], .pst-scrollable-table-container, "
+    + ".cell_output .output, .aiayn-scrolls";
+  const measured = new ResizeObserver(entries => {
+    const found = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]);
+    for (const [box, scrolls] of found) {
+      if (scrolls) box.tabIndex = 0;
+      else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");
     }
-  };
-  new ResizeObserver(mark).observe(document.documentElement);
+  });
+  for (const box of document.querySelectorAll(boxes)) measured.observe(box);
 })();

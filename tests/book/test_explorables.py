@@ -39,6 +39,13 @@ def walk(**changes):
     return explorables.matrix_walk(query_tokens=names[0], key_tokens=names[1], **given)
 
 
+def product(**changes):
+    """Whole numbers, two rows and three columns, with a token that would do harm."""
+    given = {"left": [[2, 0], [1, -3]], "right": [[1, 0, 4], [0, 1, -1]], **changes}
+    names = ["a", "</script>"], ["<b>", "&", "c"]
+    return explorables.matrix_product(rows=names[0], columns=names[1], **WORDS, **given)
+
+
 def softmax(scores=(1.4, 0.5, -1.0), **changes):
     return explorables.softmax_scale(list(scores), **WORDS, **changes)
 
@@ -74,7 +81,7 @@ def stepper(**changes):
     return explorables.decoder_stepper(["yes", "</s>"], **given)
 
 
-ALL = {f.__name__: f for f in (walk, softmax, positions, masks, stepper)}
+ALL = {f.__name__: f for f in (walk, product, softmax, positions, masks, stepper)}
 
 
 @pytest.fixture(params=ALL)
@@ -204,6 +211,28 @@ def test_walk_shows_the_attention_of_the_library():
     assert "b asks &." in says(figure)[0]
 
 
+def test_a_product_is_the_product_and_each_sum_ends_in_its_number():
+    """Signs in brackets, and the row and column of the first choice lit."""
+    figure = product(start=(1, 2))
+    cells = re.findall(r"<button [^>]*>([^<]*)<", figure.body)
+    assert cells == ["2", "0", "8", "1", "−3", "7"]
+    assert says(figure) == ["Row </script>, column c. 1 · 4 + (−3) · (−1) = 7"]
+    lit = re.findall(
+        r'class="(\w+) lit" data-part="\w+" data-row="(\d)" data-column="(\d)"',
+        figure.body,
+    )
+    assert lit == [
+        ("right", "0", "2"),
+        ("right", "1", "2"),
+        ("left", "1", "0"),
+        ("left", "1", "1"),
+    ]
+    table = torch.tensor([[2, 0], [1, -3]]) @ torch.tensor([[1, 0, 4], [0, 1, -1]])
+    for row, numbers in zip(figure.numbers["says"]["product"], table, strict=True):
+        for sentence, value in zip(row, numbers, strict=True):
+            assert text(sentence).endswith(f"= {short(value)}")
+
+
 def test_softmax_says_what_torch_says():
     """The largest weight and the Jacobian's norm, at any width and divisor."""
     scores = torch.tensor([1.4, 0.5, -1.0], dtype=torch.float64)
@@ -282,6 +311,12 @@ def test_stepper_names_what_is_read_and_written():
         (
             lambda: walk(query=torch.ones(2, 9), key=torch.ones(3, 9)),
             "cannot be read in a page",
+        ),
+        (lambda: product(right=[[1, 0, 4]]), "right has the shape"),
+        (lambda: product(between=["one"]), "between holds 1 names for 2 numbers"),
+        (
+            lambda: product(left=[[1] * 9] * 2, right=[[1] * 3] * 9),
+            r"left is \(2, 9\) and right is \(9, 3\): more than 8 rows",
         ),
         (lambda: walk(features=["one"]), "features holds 1 names for 4 numbers"),
         (lambda: softmax([[1.0]]), r"scores has the shape \(1, 1\)"),

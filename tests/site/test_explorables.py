@@ -34,6 +34,14 @@ def walk(**start):
     return explorables.matrix_walk(Q, K, V, names, names, **WORDS, **start)
 
 
+def product(**start):
+    names = ["cat", "drinks", "milk"]
+    parts = "query", "key", "score"
+    return explorables.matrix_product(
+        Q, K.mT, names, names, parts=parts, **WORDS, **start
+    )
+
+
 def softmax(**start):
     return explorables.softmax_scale([1.4, 0.9, 0.1, -1.6], **WORDS, **start)
 
@@ -87,6 +95,11 @@ CASES = {
         walk(start=(1, 1)),
         [(SCORE, [Keys.END, Keys.HOME])],
         walk(start=(1, 0)),
+    ),
+    "a plain product": (
+        product(start=(1, 0)),
+        [(SCORE, [RIGHT, DOWN])],
+        product(start=(2, 1)),
     ),
     "softmax": (
         softmax(power=6, exponent=0),
@@ -332,6 +345,7 @@ def test_without_its_script_a_figure_promises_nothing(show):
 
 FIGURES = (
     walk(start=(1, 0)),
+    product(start=(1, 0)),
     softmax(),
     positions(position=5, ahead=7),
     masks(on=["causal"], start=(1, 1)),

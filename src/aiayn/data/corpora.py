@@ -9,6 +9,7 @@ files. To parse (§6.3), the target language is "trees".
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
             )
 
 
+@lru_cache(maxsize=1)  # a notebook reads the corpus, and then its training does
 def _load_grammar(
     source: str,
     target: str,

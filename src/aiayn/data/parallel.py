@@ -53,7 +53,7 @@ class ParallelText:
 
 
 def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelText:
-    """Read two files of which line i of one translates line i of the other.
+    r"""Read two files of which line i of one translates line i of the other.
 
     Real corpora hold some empty lines. A pair with a side that is empty or only white
     space teaches nothing, so it is left out; a warning says how many were, and
@@ -72,6 +72,11 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
             than a memory should hold.
 
     Not in the paper.
+
+    >>> _ = Path("some.en").write_text("a dog\na cat\n")
+    >>> _ = Path("some.de").write_text("ein Hund\neine Katze\n")
+    >>> list(read_parallel("some.en", "some.de"))
+    [('a dog', 'ein Hund'), ('a cat', 'eine Katze')]
     """
     sources, targets = _read_side(source_path), _read_side(target_path)
     if len(sources) != len(targets):

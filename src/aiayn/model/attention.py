@@ -55,7 +55,7 @@ def scaled_dot_product_attention(
     (tensor([[0.7500, 0.2500]]), tensor([[3., 2.]]))
     """
     d_k = query.size(-1)
-    scores = finite(query @ key.mT / math.sqrt(d_k))  # (..., queries, keys)
+    scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
     weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
 
@@ -97,21 +97,16 @@ def additive_attention(
     """
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     # (..., queries, keys, d_k)
-    scores = finite(hidden @ score_weight)  # (..., queries, keys)
+    scores = hidden @ score_weight  # (..., queries, keys)
     weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
 
 
-def finite(scores: Tensor) -> Tensor:
-    """In float16, which ends at 65,504, that instead of infinity (∞ - ∞ is NaN)."""
-    if scores.dtype != torch.float16:
-        return scores
-    largest = torch.finfo(torch.float16).max
-    return scores.clamp(-largest, largest)
-
-
 def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Weights that sum to one over the keys that the mask lets through."""
+    if scores.dtype == torch.float16:  # ends at 65,504: no infinity, since ∞ - ∞ is NaN
+        largest = torch.finfo(torch.float16).max
+        scores = scores.clamp(-largest, largest)
     if mask is None:
         return scores.softmax(dim=-1)
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)

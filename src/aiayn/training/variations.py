@@ -71,6 +71,10 @@ def miniature(row: str, **changes: Any) -> TrainingConfig:
         changes: Fields of the configuration to set otherwise, the same for every row.
 
     Paper: §6.2, Table 3.
+
+    >>> config = miniature("A h=4", steps=100)
+    >>> config.model.num_heads, config.steps
+    (4, 100)
     """
     # Learning rate and warm-up were chosen on the base row with a seed that the table
     # does not use, and serve all rows. Every value is that of the last step: Table 3

@@ -10,6 +10,7 @@ Not in the paper.
 
 from aiayn.book.explorables.masks import mask_rules
 from aiayn.book.explorables.positions import positions_explorer
+from aiayn.book.explorables.product import matrix_product
 from aiayn.book.explorables.softmax import softmax_scale
 from aiayn.book.explorables.stepper import decoder_stepper
 from aiayn.book.explorables.walk import matrix_walk
@@ -17,6 +18,7 @@ from aiayn.book.explorables.walk import matrix_walk
 __all__ = [
     "decoder_stepper",
     "mask_rules",
+    "matrix_product",
     "matrix_walk",
     "positions_explorer",
     "softmax_scale",

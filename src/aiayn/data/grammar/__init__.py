@@ -97,6 +97,10 @@ def load_grammar(
         size: Training samples.
         held_out_size: Samples of each of the other three.
         seed: Decides which ones are drawn.
+
+    >>> splits = load_grammar(size=100, held_out_size=10)
+    >>> [len(samples) for samples in splits.values()]
+    [100, 10, 10, 10]
     """
     sizes = {split: size if split == "train" else held_out_size for split in SPLITS}
     return {split: generate(sizes[split], seed=seed, split=split) for split in SPLITS}
