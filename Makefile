@@ -101,7 +101,7 @@ releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or n
 safety: environment ## look for known vulnerabilities of what is installed
 	@$(PYTHON) -m venv _build/pip-audit
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	@_build/pip-audit/bin/pip-audit --path $(VENV)/lib/python*/site-packages --skip-editable
+	@$(BIN)/python tools/safety.py _build/pip-audit/bin/pip-audit $(VENV)/lib/python*/site-packages
 
 audit: environment ## open every page: accessibility, links, weight, speed; for run-times
 	@$(BIN)/python tools/audit.py

@@ -24,16 +24,18 @@ def test_a_device_that_is_not_there_is_said_in_a_sentence():
 
 
 @pytest.mark.parametrize(
-    ("avx512", "amx", "expected"),
+    ("avx512", "amx", "capability", "expected"),
     [
-        (False, False, torch.float32),
-        (True, False, torch.bfloat16),
-        (False, True, torch.bfloat16),
+        (False, False, "AVX512", torch.float32),
+        (True, False, "AVX512", torch.bfloat16),
+        (False, True, "AVX512", torch.bfloat16),
+        (True, True, "AVX2", torch.float32),  # asked to compute as an older one
     ],
 )
 def test_a_processor_with_units_for_bfloat16_uses_them(
-    monkeypatch, avx512, amx, expected
+    monkeypatch, avx512, amx, capability, expected
 ):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     answers = {"_is_avx512_bf16_supported": avx512, "_is_amx_tile_supported": amx}
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cpu, name, lambda answer=answer: answer)

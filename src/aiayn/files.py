@@ -53,7 +53,7 @@ def open_ordinary(path: Path) -> BinaryIO:
         OSError: It is missing or may not be read.
     """
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no ordinary file but a folder, pipe or device.")
+        raise InputError(f"{path} cannot be read: it is a folder, pipe or device.")
     return path.open("rb")
 
 

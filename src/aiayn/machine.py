@@ -51,7 +51,9 @@ def _multiplies_bf16(device: torch.device) -> bool:
     # torch has no public question for a CPU in all versions that we support.
     units = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     known = [getattr(torch.cpu, unit, lambda: False) for unit in units]
-    return device.type == "cpu" and any(has_unit() for has_unit in known)
+    # ATEN_CPU_CAPABILITY may ask torch to compute as an older processor would.
+    older = torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
+    return device.type == "cpu" and not older and any(has() for has in known)
 
 
 def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]:

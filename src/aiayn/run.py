@@ -99,6 +99,7 @@ class RunFolder:
 
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
+        self.require()
         with write_atomically(self.best) as best, checkpoint.open("rb") as content:
             shutil.copyfileobj(content, best)
 
@@ -140,6 +141,7 @@ class RunFolder:
         What was logged after it will be done again. So will the average be, at
         whichever step the training now ends.
         """
+        self.require()
         remove_parts(self.path)
         kept = [
             record

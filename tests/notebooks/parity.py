@@ -25,8 +25,8 @@ MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
 
 # What the library gets from aiayn.model.products, and a text takes from torch.
 FAST_FORMS = {"Linear": "nn.Linear", "linear": "F.linear"}
-# What changes no number in 32 bits.
-GUARDS = {"finite"}
+# The question before what is done for float16 alone.
+GUARD = re.compile(r"\w+\.dtype == torch\.float16")
 
 
 class _Bare(ast.NodeTransformer):
@@ -42,10 +42,9 @@ class _Bare(ast.NodeTransformer):
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_definition  # noqa: N815
 
-    def visit_Call(self, node):
+    def visit_If(self, node):
         self.generic_visit(node)
-        guard = isinstance(node.func, ast.Name) and node.func.id in GUARDS
-        return node.args[0] if guard else node
+        return None if GUARD.fullmatch(ast.unparse(node.test)) else node
 
     def visit_Name(self, node):
         return ast.parse(FAST_FORMS.get(node.id, node.id), mode="eval").body

@@ -18,6 +18,13 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
+def weights(scores):
+    """Without infinity."""
+    if scores.dtype == torch.float16:
+        scores = scores.clamp(-65504, 65504)
+    return scores.softmax(-1)
+
+
 class Pair:
     """Two numbers."""
 
@@ -70,13 +77,14 @@ def test_comments_docstrings_and_annotations_may_differ(check):
     )
 
 
-def test_a_guard_of_the_librarys_may_be_left_out(check, monkeypatch):
-    """And nothing else of its line: what it guards must be there."""
-    monkeypatch.setattr("parity.GUARDS", {"sum"})
-    mark = "# parity: parity_example.mean\n"
-    without = "def mean(values):\n    return values / len(values)\n"
+def test_what_is_done_for_float16_alone_may_be_left_out(check):
+    """And nothing else: neither the line after it nor another condition."""
+    mark = "# parity: parity_example.weights\n"
+    without = "def weights(scores):\n    return scores.softmax(-1)\n"
+    other = "    if scores.dtype == torch.float32:\n        scores = scores * 1\n"
     assert check(mark + without) == []
-    assert check(mark + without.replace(" values ", " value "))
+    assert check(mark + without.replace("softmax(-1)", "softmax(0)"))
+    assert check(mark + without.replace("    return", f"{other}    return"))
 
 
 def test_other_code_is_reported(check):

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -208,6 +209,9 @@ def _note(path, name, figures, choices, commit):
     """
     record = json.loads(path.read_text()) if path.is_file() else {}
     command = f"python -m tests.soak {name} --minutes {choices.minutes:g}"
+    for option in ("chapters", "variants") if name == "processors" else ():
+        if some := getattr(choices, option):
+            command += f" --{option} {shlex.join(some)}"
     record[name] = {
         "command": f"{command} --seed {choices.seed}",
         "commit": commit,

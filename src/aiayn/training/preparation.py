@@ -78,6 +78,7 @@ def prepare_data(
             config.model.vocab_size,
             whole_symbols=config.target == TREES,
         )
+        run.require()
         tokenizer.save(run.tokenizer)
     group.wait()
     tokenizer = Tokenizer.load(run.tokenizer)
@@ -116,6 +117,7 @@ def _encode(
         return encode_pairs(text, tokenizer, config.max_length)[0]
     if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
         pairs, _ = encode_pairs(text, tokenizer, config.max_length)
+        run.require()
         pairs.source.save(run.pairs["source"])
         pairs.target.save(run.pairs["target"])
     group.wait()

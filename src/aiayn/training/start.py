@@ -117,6 +117,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         session = Session(config, run, data, trainer)
         session.resume() if saved else session.begin()
         if resume and group.first:
+            run.require()
             write_json(run.config, config.as_dict())
         with stop_request() as stop:
             session.train(stop)
