@@ -65,6 +65,34 @@ def test_theme_switch_recolours_charts_and_keeps_the_slider(browser, page_with_s
     assert after == charts
 
 
+def test_theme_switch_keeps_what_was_chosen_in_a_menu(browser):
+    """A head that a reader chose is still chosen, and the chart shows it."""
+    page = "notebooks/20-looking-inside.html"
+    menu = ".vega-bind select"
+    browser.look(1280, "light")
+    browser.open(page)
+    shown = (
+        f"return [...document.querySelector('{menu}').closest('.vega-embed')"
+        ".querySelectorAll('svg text')].map(text => text.textContent).join()"
+    )
+    first = browser.run(shown)
+    browser.run(
+        f"const menu = document.querySelector('{menu}');"
+        "menu.selectedIndex = menu.length - 1;"
+        "menu.dispatchEvent(new Event('change', {bubbles: true}));"
+    )
+    browser.wait(lambda: browser.run(shown) != first)
+    chosen = browser.run(f"return document.querySelector('{menu}').value")
+    drawn = browser.run(shown)
+    browser.run(f"window.old = document.querySelector('{menu}')")
+    switch_to(browser, "dark")
+    browser.wait(lambda: browser.run("return !window.old.isConnected"))
+    browser.wait(lambda: browser.run(f"return !!document.querySelector('{menu}')"))
+    browser.settle()
+    assert browser.run(f"return document.querySelector('{menu}').value") == chosen
+    browser.wait(lambda: browser.run(shown) == drawn)
+
+
 def test_theme_switch(browser):
     """The button leads from light to dark, and the page's colour follows."""
     browser.look(1280, "light")
