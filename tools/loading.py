@@ -69,7 +69,7 @@ def load(browser: Browser, page: str) -> dict[str, Any]:
 
 
 def work(browser: Browser, page: str) -> dict[str, int]:
-    """Milliseconds that the page's main thread computes, whatever else the machine does.
+    """Milliseconds that the main thread computes, whatever else the machine does.
 
     Not slowed down: a phone takes about four times as long.
     """

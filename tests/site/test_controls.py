@@ -73,7 +73,8 @@ def test_theme_switch_keeps_what_was_chosen_in_a_menu(browser):
     browser.open(page)
     shown = (
         f"return [...document.querySelector('{menu}').closest('.vega-embed')"
-        ".querySelectorAll('svg text')].map(text => text.textContent).join()"
+        ".querySelectorAll('svg path[aria-label]')]"
+        ".map(mark => mark.getAttribute('aria-label')).join()"
     )
     first = browser.run(shown)
     browser.run(
