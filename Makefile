@@ -8,11 +8,14 @@ SITE := _build/html
 PORT ?= 8000
 RUN ?= runs/multi30k
 COURSE_VENV := .venv-course
+# What starts the environments of other versions: small, where the book's is large.
+STARTER := .venv-starter
+STARTER_READY := $(STARTER)/made-from-requirements
 RELEASES ?= newest
 COLAB_PYTHON ?=
 CHAPTERS ?=
 MINUTES ?= 2
-PARTS ?= kills decoding inputs fuzz twice texts processors
+PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
 BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
 # As narrow as the book's page shows without scrolling.
@@ -24,7 +27,7 @@ export OMP_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
 	releases safety audit soak reproducible pins site clean \
-	course slides rebrand test-course
+	course slides rebrand test-course new-enough-python
 
 help: ## list the commands
 	@echo "make …"
@@ -89,11 +92,11 @@ bench: environment ## measure speed beside other libraries; RUN=… is a trained
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
 
-colab: environment ## run the chapters with Colab's versions (once: 3 GB); CHAPTERS=… for some
-	@$(BIN)/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
+colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 3 GB); CHAPTERS=… for some
+	@$(STARTER)/bin/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
 
-releases: environment ## test the package with RELEASES=lowest, pinned or newest (once: 3 GB)
-	@$(BIN)/python tools/releases.py $(RELEASES)
+releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 3 GB)
+	@$(STARTER)/bin/python tools/releases.py $(RELEASES)
 
 safety: environment ## look for known vulnerabilities of what is installed
 	@$(PYTHON) -m venv _build/pip-audit
@@ -144,15 +147,24 @@ site:
 
 environment: $(ENVIRONMENT)
 
-$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml
+new-enough-python:
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "No $(PYTHON) here: install Python 3.11 or newer, or say PYTHON=/path/to/python."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
+
+$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml \
+		| new-enough-python
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-audit.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(STARTER_READY): requirements.txt | new-enough-python
+	@$(PYTHON) -m venv $(STARTER)
+	@$(STARTER)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint requirements.txt nbclient jupyter_client packaging pyyaml
 	@touch $@

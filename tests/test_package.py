@@ -172,10 +172,12 @@ def test_the_book_imports_with_its_extra(unpacked):
     core = modules_of(requirements())
     run = run_in(unpacked, code, "aiayn", *core, *modules_of(requirements("book")))
     assert "03-attention" in run.stdout, run.stderr
-    code = ONLY + "from aiayn.book import setup\nsetup('03-attention')\n"
-    run = run_in(unpacked, code, "aiayn", *core)
-    assert run.returncode == 1
-    assert "pip install 'aiayn[book]'" in run.stderr
+    charts = "from aiayn.book.plots import curves\n"
+    for code in ("from aiayn.book import setup\nsetup('03-attention')\n", charts):
+        run = run_in(unpacked, ONLY + code, "aiayn", *core)
+        assert run.returncode == 1
+        last = run.stderr.splitlines()[-1]
+        assert "altair is missing: run  pip install 'aiayn[book]'" in last
 
 
 def test_import_costs_little_beyond_torch(unpacked):

@@ -10,14 +10,19 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import tomllib
 from pathlib import Path
 
-from colab import run_chapters
+from colab import run_chapters, snapshot
 from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
 FOLDERS = ("data", "inference", "interop", "model", "training")
-TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "setuptools")
+# Other libraries, which the package exports to; requirements.txt pins none of them.
+EXTRAS = ("marian", "onnx")
+RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
+TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest")
 
 
 def pins(root: Path = ROOT) -> dict[str, str]:
@@ -27,13 +32,27 @@ def pins(root: Path = ROOT) -> dict[str, str]:
 
 
 def wanted(kind: str, root: Path = ROOT) -> list[str]:
-    """The package's requirements, its chapters' too, as pip shall take them."""
-    bounds = [*requirements("dependencies", root), *requirements("book", root)]
+    """The package's requirements, its chapters' too, as pip shall take them.
+
+    The exports are tried with the lowest and the newest of what they write for.
+    """
+    parts = ["dependencies", "book", *(EXTRAS if kind != "pinned" else ())]
+    bounds = [bound for part in parts for bound in requirements(part, root)]
     found = dict(bound.split(">=") for bound in bounds)
     if kind == "newest":
-        return list(found)
+        return [*found, RUNNER]
     versions = found if kind == "lowest" else pins(root)
-    return [f"{name}=={versions[name]}" for name in found]
+    chosen = [f"{name}=={versions[name]}" for name in found]
+    return [*chosen, RUNNER] if kind == "lowest" else chosen
+
+
+def build_tools(root: Path = ROOT) -> list[str]:
+    """What builds the package, for the test of its wheel.
+
+    Not pinned: some releases of torch refuse the newest setuptools.
+    """
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["build-system"]["requires"]
 
 
 def make_environment(folder: Path, kind: str) -> Path:
@@ -41,11 +60,13 @@ def make_environment(folder: Path, kind: str) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    tools = [f"{name}=={pins()[name]}" for name in TOOLS]
+    tools = [*(f"{name}=={pins()[name]}" for name in TOOLS), *build_tools()]
     pip = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
     subprocess.run([*pip, *wanted(kind), *tools], check=True)
     again = ["--no-deps", "--force-reinstall"]
-    subprocess.run([*pip, *again, str(ROOT)], check=True)
+    # From a copy: setuptools would leave a folder here, and take old files from it.
+    with tempfile.TemporaryDirectory() as copy:
+        subprocess.run([*pip, *again, str(snapshot(Path(copy)))], check=True)
     return python
 
 

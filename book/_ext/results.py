@@ -37,9 +37,19 @@ class Results(SphinxDirective):
         header, rows, own = TABLES[what]()
         drawn = table(header, rows)
         drawn["classes"].append("results")
+        if what == "records":
+            as_typed(drawn, column=header.index("command"))
         for row in list(drawn.findall(nodes.row))[-own:] if own else ():
             row["classes"].append("results-ours")
         return [drawn]
+
+
+def as_typed(drawn: nodes.table, column: int) -> None:
+    """Sets a column as code: in text, two hyphens would become a dash."""
+    for row in next(drawn.findall(nodes.tbody)):
+        (paragraph,) = row[column]
+        text = paragraph.astext()
+        row[column][0] = nodes.paragraph("", "", nodes.literal(text, text))
 
 
 def names() -> list[str]:

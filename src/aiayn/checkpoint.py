@@ -4,6 +4,7 @@ Nothing is pickled, so loading a file never runs code.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.files import open_ordinary, write_atomically
 
 # What a JSON text in a header may weigh: more than any configuration of ours.
 MAX_INFO_BYTES = 1_000_000
@@ -34,7 +35,7 @@ def read_json(path: Path) -> Any:
         InputError: The file is missing, is not JSON, or is larger than any of ours.
     """
     try:
-        with path.open("rb") as stream:
+        with open_ordinary(path) as stream:
             content = stream.read(MAX_JSON_BYTES + 1)
         if len(content) > MAX_JSON_BYTES:
             raise ValueError(f"it has more than {MAX_JSON_BYTES:,} bytes")
@@ -86,7 +87,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         InputError: The file is missing, cut short, or no checkpoint of ours.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):  # whatever its name holds
         raise InputError(f"There is no checkpoint {path}.")
     try:
         with safe_open(path, framework="pt") as file:

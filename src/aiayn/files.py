@@ -1,4 +1,4 @@
-"""Writing a file so that it is either whole or not there."""
+"""Writing a file so that it is either whole or not there; opening one to read."""
 
 import os
 import secrets
@@ -40,6 +40,21 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open a file that a program of ours has written.
+
+    Args:
+        path: What may be anything: to open a pipe would be to wait for a writer.
+
+    Raises:
+        InputError: It is a folder, a pipe or a device.
+        OSError: It is missing or may not be read.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no ordinary file but a folder, pipe or device.")
+    return path.open("rb")
 
 
 def remove_parts(folder: Path) -> None:

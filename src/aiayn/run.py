@@ -22,6 +22,9 @@ from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.errors import InputError
 from aiayn.files import remove_parts, write_atomically
 
+# What a line of a log may weigh: more than any of ours.
+MAX_RECORD_BYTES = 2**20
+
 
 class RunFolder:
     """The files of one run, by name.
@@ -120,14 +123,15 @@ class RunFolder:
         if not self.log.is_file():
             return []
         records = []
-        for line in self.log.read_text(encoding="utf-8", errors="replace").split("\n"):
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                break
-            if not isinstance(record, dict) or not isinstance(record.get("step"), int):
-                break
-            records.append(record)
+        with self.log.open("rb") as log:
+            while line := log.readline(MAX_RECORD_BYTES):
+                try:
+                    record = json.loads(line.decode("utf-8", errors="replace"))
+                except (ValueError, RecursionError):
+                    break
+                if not (isinstance(record, dict) and type(record.get("step")) is int):
+                    break
+                records.append(record)
         return records
 
     def tidy(self, step: int) -> None:

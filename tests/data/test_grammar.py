@@ -627,7 +627,9 @@ def test_every_kind_and_phenomenon_is_there(corpus) -> None:
 def test_unknown_splits_and_negative_counts_get_a_sentence() -> None:
     with pytest.raises(InputError, match=r"split must be one of train, .* got 'dev'"):
         generate(1, seed=0, split="dev")
-    with pytest.raises(InputError, match="count must not be negative, got -1"):
+    with pytest.raises(
+        InputError, match="count must lie between 0 and 10,000,000, got -1"
+    ):
         generate(-1, seed=0)
 
 

@@ -29,6 +29,7 @@ def exported(tmp_path_factory):
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     run = RunFolder(tmp_path_factory.mktemp("run"))
+    run.config.write_text("{}")  # makes it a run's folder
     tokenizer.save(run.tokenizer)
     info = {"step": 1, "model": describe_config(config)}
     run.save_checkpoint(model.state_dict(), info, keep=1)

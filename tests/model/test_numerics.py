@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from aiayn.model import (
     Transformer,
+    additive_attention,
     causal_mask,
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
@@ -22,6 +23,7 @@ FORMS = {
     "plain": lambda *given: scaled_dot_product_attention(*given)[0],
     "short": short_attention,
 }
+ALL_FORMS = FORMS | {"fused": F.scaled_dot_product_attention}
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -65,18 +67,38 @@ def test_no_size_of_entries_gives_nan(form, dtype, d_k):
         assert not found[0][:, :, 1].any()
 
 
-@pytest.mark.parametrize("d_k", [1, 64, 1024])
-def test_in_float16_even_products_beyond_its_end_give_weights(d_k):
-    """Entries of half the largest number: equal keys share the weight.
+@pytest.mark.parametrize("form", ALL_FORMS.values(), ids=ALL_FORMS)
+@pytest.mark.parametrize("d_k", [1, 2, 7, 64, 1024])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.01])
+def test_in_float16_even_products_beyond_its_end_give_weights(form, d_k, share):
+    """Entries up to the largest number itself, of both signs: scores of ±∞ and 0.
 
-    The plain form is the formula as it is written, which ends where the type does.
+    Two of the keys are equal, so they share the weight; the blind row has none.
     """
-    half = torch.finfo(torch.float16).max / 2
-    query = torch.full((1, 1, 1, d_k), half, dtype=torch.float16)
-    key = torch.cat([query, query, -query], dim=2)
-    value = torch.tensor([[1.0], [3.0], [77.0]], dtype=torch.float16)[None, None]
-    context = short_attention(query, key, value)
-    assert_close(context, value.new_full((1, 1, 1, 1), 2.0))
+    size = torch.finfo(torch.float16).max * share
+    query = (signs(1, 2, 3, d_k) * size).half().requires_grad_()
+    key = torch.cat([query[:, :, :1], query[:, :, :1], -query[:, :, :1]], dim=2)
+    value = torch.tensor([[1.0], [3.0], [77.0]]).half().expand(1, 2, 3, 1)
+    mask = torch.tensor([[True] * 3, [False] * 3, [False, True, True]])
+    context = form(query, key, value, mask)
+    assert_close(context[:, :, 0], value.new_full((1, 2, 1), 2.0))
+    assert not context[:, :, 1].any()
+    assert ((value.min() <= context[:, :, 2]) & (context[:, :, 2] <= 77)).all()
+    (gradient,) = torch.autograd.grad(context.float().sum(), query)
+    assert not gradient.isnan().any()
+
+
+@pytest.mark.parametrize("d_k", [1, 64, 1024])
+def test_in_float16_additive_scores_beyond_its_end_give_weights(d_k):
+    """The sum of d_k hidden units, each weighted by the largest number."""
+    largest = torch.finfo(torch.float16).max
+    key = signs(5, 1).expand(5, d_k).half() * 20  # tanh of it is 1 or -1
+    query, value = torch.zeros(2, d_k).half(), torch.randn(5, 3).half()
+    score_weight = torch.full((d_k,), largest, dtype=torch.float16)
+    context, weights = additive_attention(query, key, value, score_weight)
+    best = (key[:, 0] == key[:, 0].max()).half()
+    assert_close(weights, (best / best.sum()).expand(2, 5))
+    assert_close(context, weights @ value)
 
 
 @every_form

@@ -6,7 +6,8 @@ A cell that defines something for the first time marks it with a comment::
 
 The definition of that name in the same cell must then be the library's, apart from
 docstrings and annotations: a text explains more, a library promises more. A product
-that the library computes by `aiayn.model.products` may be torch's own in the text.
+that the library computes by `aiayn.model.products` may be torch's own in the text, and
+what only guards float16 may be left out of it.
 """
 
 import ast
@@ -24,10 +25,12 @@ MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
 
 # What the library gets from aiayn.model.products, and a text takes from torch.
 FAST_FORMS = {"Linear": "nn.Linear", "linear": "F.linear"}
+# What changes no number in 32 bits.
+GUARDS = {"finite"}
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes docstrings and annotations; names torch's form of a product."""
+    """Removes docstrings, annotations, guards; names torch's form of a product."""
 
     def visit_definition(self, node):
         self.generic_visit(node)
@@ -38,6 +41,11 @@ class _Bare(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_definition  # noqa: N815
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        guard = isinstance(node.func, ast.Name) and node.func.id in GUARDS
+        return node.args[0] if guard else node
 
     def visit_Name(self, node):
         return ast.parse(FAST_FORMS.get(node.id, node.id), mode="eval").body

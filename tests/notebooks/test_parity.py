@@ -70,6 +70,15 @@ def test_comments_docstrings_and_annotations_may_differ(check):
     )
 
 
+def test_a_guard_of_the_librarys_may_be_left_out(check, monkeypatch):
+    """And nothing else of its line: what it guards must be there."""
+    monkeypatch.setattr("parity.GUARDS", {"sum"})
+    mark = "# parity: parity_example.mean\n"
+    without = "def mean(values):\n    return values / len(values)\n"
+    assert check(mark + without) == []
+    assert check(mark + without.replace(" values ", " value "))
+
+
 def test_other_code_is_reported(check):
     """A changed operator, a renamed argument and a missing definition are found."""
     mark = "# parity: parity_example.mean\n"

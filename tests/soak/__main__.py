@@ -34,21 +34,27 @@ from aiayn.machine import describe_machine
 from tests.inference.conftest import LINES
 from tests.soak.damage import damaged_files
 from tests.soak.decoding import DECODINGS, decoding_agrees
+from tests.soak.disk import soak_disk
 from tests.soak.hostile import READERS, try_reader
 from tests.soak.kills import soak_kills
-from tests.soak.processors import VARIANTS, verdicts
+from tests.soak.processors import CHAPTERS, VARIANTS, compare
 from tests.soak.texts import any_line
 from tests.soak.twice import fingerprint
 
 
 def kills(folder, seconds, seed):
-    """Trainings killed at random moments, in one process and in two."""
-    found = {}
-    for words, number in (("one process", 1), ("two processes", 2)):
-        place = folder / str(number)
-        place.mkdir()
-        found[words] = soak_kills(place, seconds=seconds / 2, seed=seed, count=number)
-    return found
+    """Trainings killed at random moments."""
+    return soak_kills(folder, seconds=seconds, seed=seed)
+
+
+def kills_of_two(folder, seconds, seed):
+    """Trainings in two processes, of which one is killed, or both at once."""
+    return soak_kills(folder, seconds=seconds, seed=seed, count=2)
+
+
+def disk(folder, seconds, seed):
+    """A disk that is full, read-only, or moved away under a training."""
+    return soak_disk(folder, seconds=seconds, seed=seed)
 
 
 def decoding(folder, seconds, seed):
@@ -118,19 +124,24 @@ def texts(folder, seconds, seed):
     return {"lines": lines}
 
 
-def processors(folder, seconds, seed):
-    """Chapters 3 and 6 on other processors and threads: the verdicts are the same."""
-    chapters = ("03-attention", "06-masks")
-    usual = verdicts(chapters, {})
-    for name, variables in VARIANTS.items():
-        others = verdicts(chapters, variables)
-        assert others == usual, f"{name}: {set(others.items()) ^ set(usual.items())}"
-    return {"chapters": chapters, "variants": list(VARIANTS), "verdicts": len(usual)}
+def processors(folder, seconds, seed, chapters=CHAPTERS, variants=VARIANTS):
+    """Chapters on other processors and threads: the verdicts are the ledger's."""
+    return {"chapters": {chapter: compare(chapter, variants) for chapter in chapters}}
 
 
 PARTS = {
     part.__name__: part
-    for part in (kills, decoding, inputs, fuzz, twice, texts, processors)
+    for part in (
+        kills,
+        kills_of_two,
+        disk,
+        decoding,
+        inputs,
+        fuzz,
+        twice,
+        texts,
+        processors,
+    )
 }
 
 
@@ -158,6 +169,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=2.0, help="for each part")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", type=Path, help="a JSON file for the figures")
+    parser.add_argument("--chapters", nargs="+", help="for processors, by name")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, help="likewise")
     given_ = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -165,16 +178,44 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             print(fingerprint(Path(folder), given_.seed))
         return
-    record = {"seed": given_.seed, "machine": describe_machine()}
+    commit = _commit()
     for name in given_.parts:
         began = time.monotonic()
+        part = PARTS[name]
+        if name == "processors":
+            chosen = {"chapters": given_.chapters, "variants": given_.variants}
+            part = partial(part, **{key: some for key, some in chosen.items() if some})
         with tempfile.TemporaryDirectory() as folder:
-            figures = PARTS[name](Path(folder), given_.minutes * 60, given_.seed)
-        record[name] = figures | {"seconds": round(time.monotonic() - began, 1)}
-        print(f"{name}: {json.dumps(record[name], ensure_ascii=False)}", flush=True)
+            figures = part(Path(folder), given_.minutes * 60, given_.seed)
+        figures["seconds"] = round(time.monotonic() - began, 1)
+        print(f"{name}: {json.dumps(figures, ensure_ascii=False)}", flush=True)
         if given_.record:
-            given_.record.parent.mkdir(parents=True, exist_ok=True)
-            given_.record.write_text(json.dumps(record, indent=1) + "\n")
+            _note(given_.record, name, figures, given_, commit)
+
+
+def _commit():
+    """The present commit: files may change while a soak runs."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def _note(path, name, figures, choices, commit):
+    """Put a part's figures into the record, with all that it takes to have them again.
+
+    What the record says of other parts stays, so that each can be run by itself.
+    """
+    record = json.loads(path.read_text()) if path.is_file() else {}
+    command = f"python -m tests.soak {name} --minutes {choices.minutes:g}"
+    record[name] = {
+        "command": f"{command} --seed {choices.seed}",
+        "commit": commit,
+        "machine": describe_machine(),
+        **figures,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,15 +19,20 @@ from aiayn.run import RunFolder
 from aiayn.training import resume_training, train
 
 PACKAGE = Path(aiayn.__file__).parent
-WRITERS = ("files.py", "checkpoint.py", "run.py", "training/averaging.py")
-# Where a child may be killed: at any line of the package, or of what writes its files.
+# Where a child may be killed: at a line of these files, or of any.
 PLACES = {
-    "any line": tuple(str(path) for path in PACKAGE.rglob("*.py")),
-    "writing": tuple(str(PACKAGE / name) for name in WRITERS),
+    name: frozenset(str(path) for pattern in patterns for path in PACKAGE.glob(pattern))
+    for name, patterns in {
+        "anywhere": ("**/*.py",),
+        "in a step": ("training/trainer.py", "training/*loss.py"),
+        "in a validation": ("inference/*.py",),
+        "while a file is written": ("files.py", "checkpoint.py", "run.py"),
+        "in an average": ("training/averaging.py",),
+    }.items()
 }
-# What a process may take to notice that its partner has gone; then it is killed too,
-# as torchrun would.
-GRACE = 15.0
+# Seconds in which a process may notice that its partner has gone. Then it is killed
+# too, as torchrun would: one that waits to meet its partner waits for half an hour.
+GRACE = 2.0
 
 
 class Children:
@@ -107,14 +112,15 @@ def _train(config):
     return 0
 
 
-def die_at(place, number):
-    """Kill this process by SIGKILL at the number-th line that it runs in a place."""
+def die_at(place, number, by):
+    """Send this process a signal at the number-th line that it runs in a place."""
     left = [number]
 
     def count():
         left[0] -= 1
         if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+            sys.settrace(None)
+            os.kill(os.getpid(), by)
 
     _at_each_line(PLACES[place], count)
 
@@ -153,7 +159,6 @@ def _at_each_line(files, note):
     def at_call(frame, event, argument):
         return in_frame if frame.f_code.co_filename in files else None
 
-    files = frozenset(files)
     sys.settrace(at_call)
 
 

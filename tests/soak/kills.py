@@ -1,10 +1,10 @@
 """Trainings that are killed again and again must end as if they never had been.
 
-A child trains or resumes, and is killed: at a random line of the package's code, at a
-random line of the code that writes files, or at a random moment of the clock, by
-SIGKILL or by SIGTERM. That goes on until one child comes to the end. Then the log's
-losses, every checkpoint, the average and the optimizer's state must be those of a
-training that nobody killed, bit by bit.
+A child trains or resumes, and is killed: at a random line of a step, a validation, a
+checkpoint, an average or anything else, or at a random moment of the clock; by SIGKILL,
+by SIGTERM, or with all its partners at once, as when the power fails. That goes on
+until one child comes to the end. Then the log's losses, every checkpoint, the average
+and the optimizer's state must be those of a training that nobody killed, bit by bit.
 """
 
 import random
@@ -21,9 +21,11 @@ from aiayn.training import train
 from tests.soak.children import PLACES, Children, die_at, lines_of
 from tests.training.numbers import number_training, write_numbers
 
-KINDS = (*PLACES, "SIGKILL", "SIGTERM")
+SIGNALS = (signal.SIGKILL, signal.SIGTERM)
+CLOCK, POWER = "at a moment", "all at a moment"
+MOMENTS = (*PLACES, CLOCK, POWER)
 # A training must come to its end at some time.
-MOST_KILLS = 12
+MOST_KILLS = 20
 OF_NO_ACCOUNT = ("seconds", "tokens_per_second", "machine")
 
 
@@ -37,13 +39,40 @@ def soak_kills(folder, *, seconds, seed, count=1):
         count: Processes of each training.
 
     Returns:
-        How many trainings, and kills of each kind.
+        How many trainings, and kills by signal and moment.
     """
-    draw, figures = random.Random(f"{seed} {count}"), Counter()
+    draw, kills, trainings = random.Random(f"{seed} {count}"), Counter(), 0
+    victim, expected, duration = prepare(folder, count)
+    lines = {}
+    for place in PLACES:
+        lines[place] = lines_of(victim, count, place)
+        assert result(victim.output) == expected, "two trainings of one seed differ"
+        shutil.rmtree(victim.output)
+    began = time.monotonic()
+    while time.monotonic() - began < seconds or not trainings:
+        kills += _kill_until_done(victim, count, draw, duration, lines)
+        found = result(victim.output)
+        assert found == expected, f"seed {seed}: {difference(found, expected)}"
+        trainings += 1
+        shutil.rmtree(victim.output)
+    return {"trainings": trainings, "kills": kills.total(), "by kind": dict(kills)}
+
+
+def prepare(folder, count=1):
+    """A short training with everything in it, and what it comes to by itself.
+
+    Args:
+        folder: An empty place.
+        count: Processes of each training.
+
+    Returns:
+        The training's configuration, its `result`, and how many seconds it took.
+    """
     config = replace(
         number_training(write_numbers(folder / "corpus"), folder / "whole"),
         steps=12,
         validate_every=4,
+        validation_sentences=2,
         log_every=3,
     )
     # Here, so that whatever is loaded on first use is there before the first fork.
@@ -51,40 +80,34 @@ def soak_kills(folder, *, seconds, seed, count=1):
     began = time.monotonic()
     assert Children(config, count).wait() == [0] * count
     duration = time.monotonic() - began
-    expected = result(config.output)
-    victim = replace(config, output=folder / "killed")
-    lines = {}
-    for place in PLACES:
-        lines[place] = lines_of(victim, count, place)
-        assert result(victim.output) == expected, "two trainings of one seed differ"
-        shutil.rmtree(victim.output)
-    while time.monotonic() - began < seconds or not figures["trainings"]:
-        figures.update(_kill_until_done(victim, count, draw, duration, lines))
-        found = result(victim.output)
-        assert found == expected, f"seed {seed}: {_difference(found, expected)}"
-        figures["trainings"] += 1
-        shutil.rmtree(victim.output)
-    return dict(figures)
+    return replace(config, output=folder / "run"), result(config.output), duration
 
 
 def _kill_until_done(config, count, draw, duration, lines):
     """Begin, kill, resume, kill, … until one comes to the end; count the kills."""
     kills, statuses = Counter(), None
     while statuses != [0] * count:
-        kind = draw.choice(KINDS) if kills.total() < MOST_KILLS else "none"
-        rank, moment = draw.randrange(count), draw.uniform(0, duration)
-        number = draw.randint(1, lines.get(kind, 1))
-        first = partial(die_at, kind, number) if kind in PLACES else None
+        moment = draw.choice(MOMENTS) if kills.total() < MOST_KILLS else None
+        by = signal.SIGKILL if moment == POWER else draw.choice(SIGNALS)
+        rank = draw.randrange(count)
+        # Rather early: the further a training has come, the less is left to be killed.
+        share = draw.random() * draw.random()
+        later, number = share * duration, 1 + int(share * lines.get(moment, 0))
+        first = partial(die_at, moment, number, by) if moment in PLACES else None
         children = Children(config, count, rank, first)
-        if kind.startswith("SIG"):
-            time.sleep(moment)
-            children.signal(rank, signal.Signals[kind])
+        if moment in (CLOCK, POWER):
+            time.sleep(later)
+            for victim in range(count) if moment == POWER else [rank]:
+                children.signal(victim, by)
         statuses = children.wait()
         said = children.said.read_text()
         assert "Traceback" not in said, said
-        assert kind != "none" or statuses == [0] * count, f"{statuses}: {said}"
+        assert moment is not None or statuses == [0] * count, f"{statuses}: {said}"
+        # A process that lost its partner says so; one alone has no reason to complain.
+        ends = (0, 130, -signal.SIGTERM, -signal.SIGKILL, *([2] if count > 1 else []))
+        assert all(status in ends for status in statuses), f"{statuses}: {said}"
         if statuses != [0] * count:
-            kills[kind] += 1
+            kills[f"{by.name} {moment}"] += 1
     return kills
 
 
@@ -104,7 +127,7 @@ def result(output):
     return {"log": log, "state": state, "info": info, "files": files}
 
 
-def _difference(found, expected):
+def difference(found, expected):
     """Which parts differ, in words."""
     parts = [part for part in expected if found[part] != expected[part]]
     logs = f"{found['log']} instead of {expected['log']}" if "log" in parts else ""

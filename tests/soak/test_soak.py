@@ -30,12 +30,13 @@ def soak(*words, **variables):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_killed_trainings_end_as_if_nothing_had_been(tmp_path):
     record = tmp_path / "soak.json"
-    soak("kills", "--minutes", "0.1", "--record", str(record))
-    found = json.loads(record.read_text())["kills"]
-    for processes in ("one process", "two processes"):
-        kinds = {k: n for k, n in found[processes].items() if k != "trainings"}
-        assert sum(kinds.values()) >= 1, found
-        assert found[processes]["trainings"] >= 1
+    parts = ("kills", "kills_of_two", "disk")
+    soak(*parts, "--minutes", "0.05", "--record", str(record))
+    found = json.loads(record.read_text())
+    for part in parts:
+        assert found[part]["trainings"] >= 1
+    assert found["kills"]["kills"] + found["kills_of_two"]["kills"] >= 1, found
+    assert found["disk"]["by fault"], found
 
 
 def test_one_seed_is_one_training_in_every_process(tmp_path):

@@ -8,6 +8,7 @@ from statistics import fmean
 
 import glossary_page
 import results
+from docutils import nodes
 
 from aiayn.book import paper
 from aiayn.book.records import load_record
@@ -51,6 +52,17 @@ def test_table_2_ends_with_every_recorded_translator():
 def test_operations_are_written_as_the_paper_writes_them():
     assert results._power(3.3e18) == "3.3 · 10¹⁸"
     assert results._power(None) == "–"
+
+
+def test_commands_are_code_which_no_typography_changes():
+    """Sphinx makes dashes and curly quotes of plain text, never of a literal."""
+    header, rows, _ = results.records()
+    drawn = results.table(header, rows)
+    column = header.index("command")
+    results.as_typed(drawn, column)
+    commands = [node.astext() for node in drawn.findall(nodes.literal)]
+    assert commands == [row[column] for row in rows]
+    assert any(" --" in command for command in commands)
 
 
 def test_the_first_search_is_the_papers_setting():

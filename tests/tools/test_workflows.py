@@ -48,6 +48,18 @@ def test_every_command_is_there():
     assert ".ci/run" in runs
 
 
+def test_the_site_is_published_where_pages_is_enabled_and_never_from_a_change():
+    """A fork without Pages stays green; its owner can start the run by hand later."""
+    check = yaml.safe_load(WORKFLOWS[0].read_text(encoding="utf-8"))
+    condition = check["jobs"]["deploy"]["if"]
+    assert "github.event.repository.has_pages" in condition
+    assert "github.event_name != 'pull_request'" in condition
+    assert "github.ref == 'refs/heads/main'" in condition
+    assert "workflow_dispatch" in check[TRIGGERS]
+    cancelled = check["concurrency"]["cancel-in-progress"]
+    assert cancelled == "${{ github.event_name == 'pull_request' }}"
+
+
 def test_the_supported_pythons_are_the_tested_ones():
     """What pyproject.toml names, the workflow runs."""
     text = (project.ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -11,12 +11,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import distributed
 
 from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
 from aiayn.run import RunFolder
-from aiayn.training import Trainer, resume_training, train
+from aiayn.training import Trainer, TrainingConfig, resume_training, train
 from aiayn.training.loop import Session
+from tests.training.numbers import number_training, write_numbers
 
 
 def before_step(monkeypatch, number, do):
@@ -225,3 +227,71 @@ def test_a_loss_that_is_no_number_stops_before_the_next_validation(config, monke
     choices = read_json(run.config)
     write_json(run.config, choices | {"learning_rate_scale": 0.1, "clip_norm": 1.0})
     assert math.isfinite(resume_training(config.output).log[-1]["loss"])
+
+
+def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path):
+    """Nothing moves it, so Adam knows nothing of it."""
+    model = replace(config.model, num_decoder_layers=0)
+    whole = train(replace(config, model=model, output=tmp_path / "whole"))
+    train(replace(config, model=model, steps=8))
+    resumed = resume_training(config.output, steps=config.steps)
+    expected = whole.model.state_dict()
+    for name, tensor in resumed.model.state_dict().items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
+    """One was killed while another waited for it; torch adds a page of its frames."""
+
+    def reset(backend):
+        raise distributed.DistNetworkError("Connection reset by peer\nframe #0: …")
+
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setattr(distributed, "init_process_group", reset)
+    with pytest.raises(InputError, match=r"together \(Connection reset by peer\): one"):
+        train(config)
+    assert not config.output.exists()
+
+
+def numbers_in(choices, place=()):
+    """Where in a configuration numbers stand, the absent ones included."""
+    for name, value in choices.items():
+        if isinstance(value, dict):
+            yield from numbers_in(value, (*place, name))
+        elif value is None or type(value) in (int, float):
+            yield (*place, name)
+
+
+NUMBERS = [*numbers_in(TrainingConfig().as_dict())]
+NUMBERS.remove(("steps",))  # so many steps are what was asked for; Ctrl-C ends them
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A training of two steps that was stopped before it had saved anything."""
+    folder = tmp_path_factory.mktemp("begun")
+    config = number_training(write_numbers(folder / "corpus"), folder / "run")
+    run = train(replace(config, steps=2)).run
+    for path in run.path.glob("*.safetensors"):
+        path.unlink()
+    return run
+
+
+@pytest.mark.parametrize("place", NUMBERS, ids=".".join)
+def test_a_configuration_with_a_huge_number_ends_soon(begun, place, unchecked_shapes):
+    """By a sentence, or by a training as short as before."""
+    choices = read_json(begun.config)
+    inner = choices
+    for name in place[:-1]:
+        inner = inner[name]
+    before, inner[place[-1]] = inner[place[-1]], 2**62
+    write_json(begun.config, choices)
+    try:
+        resume_training(begun.path)
+    except InputError as error:
+        assert len(str(error)) < 500  # noqa: PT017
+    finally:
+        inner[place[-1]] = before
+        write_json(begun.config, choices)
+        for path in begun.path.glob("*.safetensors"):
+            path.unlink()

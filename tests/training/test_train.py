@@ -297,10 +297,17 @@ def test_plain_and_fast_training_are_one(config, tmp_path):
     assert fast == pytest.approx(plain, rel=1e-4)
 
 
-@pytest.mark.parametrize("cooldown", [-1, 11])
-def test_a_cool_down_must_fit_into_the_training(config, cooldown):
-    with pytest.raises(InputError, match=r"between 0 \(none\) and steps, 10"):
-        replace(config, steps=10, cooldown_steps=cooldown)
+def test_a_cool_down_longer_than_the_training_takes_all_of_it(config):
+    config = replace(config, steps=3, warmup_steps=1, cooldown_steps=1500)
+    trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    for step, share in ((1, 3 / 4), (2, 2 / 4), (3, 1 / 4)):
+        rate = share * noam_rate(step, config.model.d_model, 1)
+        assert trainer.learning_rate(step) == pytest.approx(rate)
+
+
+def test_a_cool_down_is_not_negative(config):
+    with pytest.raises(InputError, match="cooldown_steps must lie between 0"):
+        replace(config, cooldown_steps=-1)
 
 
 def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(

@@ -82,9 +82,6 @@ def duration(seconds: int | float) -> str:
 def _use_chart_theme() -> None:
     try:
         from aiayn.book.plots import use_theme
-    except ImportError as error:
-        raise InputError(
-            f"The chapters draw with Altair, matplotlib and pandas, and {error.name} "
-            "is missing: run  pip install 'aiayn[book]'  and start again."
-        ) from error
+    except ModuleNotFoundError as error:
+        raise InputError(str(error)) from error
     use_theme()

@@ -19,6 +19,20 @@ from aiayn.files import write_atomically
 _DAMAGED = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 
 
+# What a long name, or a header of further fields, may weigh inside an archive.
+MAX_HEADER_BYTES = 2**20
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose headers are bounded: tarfile reads each of them as a whole."""
+
+    # The place that tarfile names for subclasses to look at a header.
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if not self.isreg() and self.size > MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {self.size:,} bytes")
+        return super()._proc_member(archive)  # pyright: ignore
+
+
 def unpack(archive: Path, members: Mapping[str, Path]) -> None:
     """Write some members of a tar archive, packed or not, to files, in one pass.
 
@@ -33,7 +47,7 @@ def unpack(archive: Path, members: Mapping[str, Path]) -> None:
     missing = dict(members)
     bound = MAX_RATIO * archive.stat().st_size
     try:
-        with tarfile.open(archive, "r|*") as packed:
+        with tarfile.open(archive, "r|*", tarinfo=_Member) as packed:
             for info in packed:
                 name = info.name.removeprefix("./")
                 if name not in missing or not info.isreg():

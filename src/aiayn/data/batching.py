@@ -31,6 +31,11 @@ class Batch:
     right (`aiayn.model.shift_right`).
 
     Paper: §5.1.
+
+    >>> source = torch.tensor([[5, 6, 2], [7, 2, 0]])
+    >>> batch = Batch(source, target=torch.tensor([[8, 2], [9, 2]]))
+    >>> batch.source_tokens, batch.target_tokens  # padding does not count
+    (5, 4)
     """
 
     source: Int64[Tensor, "batch source_length"]
@@ -188,6 +193,10 @@ def map_batches(
         The results, in the order of the rows.
 
     Not in the paper.
+
+    >>> rows = TokenRows.from_lists([[7, 2], [5, 6, 2]])
+    >>> map_batches(lambda ids: ids.sum(dim=1).tolist(), rows, tokens_per_batch=6)
+    [9, 13]
     """
     order = np.argsort(rows.lengths, kind="stable")
     results: list[Result | None] = [None] * len(rows)

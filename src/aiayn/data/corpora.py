@@ -7,7 +7,9 @@ files. To parse (§6.3), the target language is "trees".
 """
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ def load_corpus(
     if name in _LOADERS:
         _check_options(name, options)
         return _LOADERS[name](source, target, **options)
-    if not name or not Path(name).is_dir():
+    if not name or not os.path.isdir(name):
         raise InputError(
             f"There is no corpus {name!r}; choose one of {', '.join(CORPORA)}, or give "
             "the path of a folder with train.en, train.de and so on."
@@ -84,6 +86,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
             )
 
 
+@lru_cache(maxsize=1)  # a notebook reads the corpus, and then its training does
 def _load_grammar(
     source: str,
     target: str,
@@ -152,7 +155,7 @@ def _load_folder(folder: Path, source: str, target: str) -> Corpus:
 
 def _side(folder: Path, stem: str, language: str) -> Path | None:
     for name in (f"{stem}.{language}", f"{stem}.{language}.gz"):
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):
             return folder / name
     return None
 

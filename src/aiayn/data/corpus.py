@@ -12,6 +12,10 @@ class Corpus:
     """Parallel text in named splits, with what its makers ask us to pass on.
 
     Paper: §5.1.
+
+    >>> corpus = load_corpus("grammar", size=200)
+    >>> corpus.source_language, corpus.target_language, len(corpus.train)
+    ('en', 'de', 200)
     """
 
     name: str

@@ -112,7 +112,7 @@ def find(file: RemoteFile) -> Path | None:
     if own is not None:
         return own
     path = cache_folder() / file.path
-    return path if path.is_file() and file.fault(path) is None else None
+    return path if os.path.isfile(path) and file.fault(path) is None else None
 
 
 def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> Path:
@@ -159,7 +159,7 @@ def _in_data_folder(file: RemoteFile) -> Path | None:
     folder = os.environ.get("AIAYN_DATA")
     if not folder:
         return None
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):
         raise InputError(
             f"AIAYN_DATA names {folder}, which is no folder; set it to a folder that "
             f"holds {file.path}, or unset it."

@@ -118,6 +118,10 @@ class EncodedPairs:
     """Sentence pairs as ids: row i of the target translates row i of the source.
 
     Paper: §5.1.
+
+    >>> pairs = EncodedPairs.from_lists([([5, 6, 2], [7, 2])])
+    >>> len(pairs), pairs.source[0], pairs.target[0]
+    (1, [5, 6, 2], [7, 2])
     """
 
     source: TokenRows
@@ -148,6 +152,12 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
         tokenizer: Their vocabulary.
 
     Paper: §5.1.
+
+    >>> text = load_corpus("grammar", size=200).train
+    >>> tokenizer = Tokenizer.train([*text.source, *text.target], vocab_size=300)
+    >>> *ids, end = encode_lines(text.source, tokenizer)[0]
+    >>> tokenizer.decode(ids) == text.source[0], end == EOS_ID
+    (True, True)
     """
     lines = iter(lines)
     parts = []
@@ -176,6 +186,12 @@ def encode_pairs(
         InputError: No pair is left.
 
     Paper: §5.1.
+
+    >>> text = load_corpus("grammar", size=200).train
+    >>> tokenizer = Tokenizer.train([*text.source, *text.target], vocab_size=300)
+    >>> pairs, left_out = encode_pairs(text, tokenizer, max_length=20)
+    >>> len(pairs) + left_out
+    200
     """
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)

@@ -26,6 +26,10 @@ class LinesOnDisk(Sequence[str]):
         starts: Where each line begins, in bytes, and at last where the text ends.
 
     Not in the paper.
+
+    >>> lines = LinesOnDisk.write(Path("large.en"), ["a dog", "a cat"])
+    >>> len(lines), lines[1]
+    (2, 'a cat')
     """
 
     def __init__(self, path: Path, starts: Int64[np.ndarray, " lines_plus_1"]) -> None:

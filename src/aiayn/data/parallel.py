@@ -8,6 +8,9 @@ from pathlib import Path
 from aiayn.data.text import read_lines
 from aiayn.errors import InputError
 
+# What a side may weigh that is held in memory: about 20 million sentences.
+MAX_SIDE_BYTES = 2 * 2**30
+
 
 @dataclass(frozen=True)
 class ParallelText:
@@ -50,7 +53,7 @@ class ParallelText:
 
 
 def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelText:
-    """Read two files of which line i of one translates line i of the other.
+    r"""Read two files of which line i of one translates line i of the other.
 
     Real corpora hold some empty lines. A pair with a side that is empty or only white
     space teaches nothing, so it is left out; a warning says how many were, and
@@ -65,12 +68,17 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
 
     Raises:
         InputError: A file cannot be read (see `aiayn.data.text.read_lines`), the files
-            differ in their number of lines, or no pair is left.
+            differ in their number of lines, or no pair is left; or there is more text
+            than a memory should hold.
 
     Not in the paper.
+
+    >>> _ = Path("some.en").write_text("a dog\na cat\n")
+    >>> _ = Path("some.de").write_text("ein Hund\neine Katze\n")
+    >>> list(read_parallel("some.en", "some.de"))
+    [('a dog', 'ein Hund'), ('a cat', 'eine Katze')]
     """
-    sources = tuple(read_lines(source_path))
-    targets = tuple(read_lines(target_path))
+    sources, targets = _read_side(source_path), _read_side(target_path)
     if len(sources) != len(targets):
         raise InputError(
             f"{source_path} has {len(sources):,} lines and {target_path} "
@@ -97,3 +105,16 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
         tuple(t for t, keep in zip(targets, full, strict=True) if keep),
         skipped,
     )
+
+
+def _read_side(path: str | Path) -> tuple[str, ...]:
+    lines, read = [], 0
+    for line in read_lines(path):
+        read += len(line) + 1
+        if read > MAX_SIDE_BYTES:
+            raise InputError(
+                f"{path} holds more than {MAX_SIDE_BYTES:,} characters, and a corpus "
+                "of your own is held in memory: take a part of it."
+            )
+        lines.append(line)
+    return tuple(lines)

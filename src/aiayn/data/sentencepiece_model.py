@@ -9,10 +9,15 @@ ours can hold is passed on. The format is a protocol buffer, a list of numbered 
 import math
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
 from aiayn.errors import InputError
 
-MAX_MODEL_BYTES = 64 * 2**20
+# Ten times what the largest vocabularies need: reading takes seconds at most.
+MAX_MODEL_BYTES = 16 * 2**20
+MAX_PIECES = 500_000
+# Of a piece, or of what the trainer notes of itself.
+MAX_FIELDS = 1000
 # sentencepiece's default for the longest piece is 16 characters, 4 bytes each at most.
 MAX_PIECE_BYTES = 256
 
@@ -56,6 +61,8 @@ def _check(model: bytes) -> None:
     pieces: list[tuple[str, int]] = []
     parts: dict[int, dict[int, int | bytes]] = {}
     for field, value in _fields(model):
+        if len(pieces) > MAX_PIECES:
+            raise ValueError(f"more than {MAX_PIECES:,} pieces")
         if field == _PIECES:
             pieces.append(_piece(_nested(value)))
         elif field in (_TRAINER, _NORMALISER) and field not in parts:
@@ -82,7 +89,10 @@ def _check(model: bytes) -> None:
 def _nested(value: int | bytes) -> dict[int, int | bytes]:
     if isinstance(value, int):
         raise ValueError("a number where a part should be")
-    return dict(_fields(value))
+    fields = list(islice(_fields(value), MAX_FIELDS + 1))
+    if len(fields) > MAX_FIELDS:
+        raise ValueError(f"a part of more than {MAX_FIELDS:,} fields")
+    return dict(fields)
 
 
 def _piece(fields: dict[int, int | bytes]) -> tuple[str, int]:

@@ -61,6 +61,10 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
             holds far more than a text of its size can.
 
     Not in the paper.
+
+    >>> _ = Path("some.en").write_text("a dog\na cat\n")
+    >>> list(read_lines("some.en"))
+    ['a dog', 'a cat']
     """
     path = Path(path)
     name = str(path) if member is None else f"{member} in {path}"
@@ -83,7 +87,7 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
 
 
 def read_stream(stream: Stream, name: str) -> Iterator[str]:
-    """The lines of a stream that is open already, such as standard input.
+    r"""The lines of a stream that is open already, such as standard input.
 
     Args:
         stream: Of bytes.
@@ -96,6 +100,10 @@ def read_stream(stream: Stream, name: str) -> Iterator[str]:
         InputError: A line is not UTF-8, or too long.
 
     Not in the paper.
+
+    >>> from io import BytesIO
+    >>> list(read_stream(BytesIO(b"a dog\na cat\n"), "my text"))
+    ['a dog', 'a cat']
     """
     yield from _decode(stream, name, sys.maxsize)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.files import open_ordinary, write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID = 0
@@ -183,12 +183,14 @@ class Tokenizer:
             InputError: The file is missing, cannot be read or is no such tokenizer.
         """
         try:
-            with Path(path).open("rb") as stream:
+            with open_ordinary(Path(path)) as stream:
                 model = stream.read(MAX_MODEL_BYTES + 1)
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise InputError(f"{path} cannot be a file: {error}.") from error
         try:
             return cls(model)
         except InputError as error:

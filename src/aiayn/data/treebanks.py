@@ -43,6 +43,10 @@ def load_treebank(
         InputError: There is no such treebank, or its files are not there.
 
     Paper: §6.3, which takes the Wall Street Journal of the Penn Treebank.
+
+    >>> trees = load_treebank("grammar", size=100, held_out_size=10)
+    >>> len(trees["train"]), trees["train"][0].label
+    (100, 'S')
     """
     if name == "gum":
         return read_gum()

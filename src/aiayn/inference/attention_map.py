@@ -66,6 +66,11 @@ def cross_attention_map(
             no attention.
 
     Paper: §3.2.3; Figures 3–5 draw the encoder's.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> found = cross_attention_map("The old dog sleeps.", model, tokenizer)
+    >>> found.weights.shape == (len(found.target), len(found.source))
+    True
     """
     source = encode_sources([line], model, tokenizer)[0]
     if source == [tokenizer.eos_id]:
@@ -130,6 +135,17 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
         width: Columns of the page.
 
     Not in the paper.
+
+    >>> weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
+    >>> made = AttentionMap(["Tea", "helps"], ["Tee", "hilft"], weights, "Tee hilft")
+    >>> print(render_attention(made))
+               h
+               e
+           T   l
+           e   p
+           a   s
+    Tee   90█ 10░
+    hilft 20░ 80█
     """
     labels = [_printable(piece)[:_LONGEST_LABEL] for piece in attention.target]
     label_width = max(map(_width, labels))

@@ -117,6 +117,12 @@ def beam_search_n_best(
             search ends at the limit.
 
     Paper: §6.1.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source, ends = torch.tensor([[5, 6, 2]]), {"bos_id": 1, "eos_id": 2}
+    >>> [found] = beam_search_n_best(model, source, num_best=3, max_length=8, **ends)
+    >>> found == sorted(found, key=lambda one: one.score, reverse=True)
+    True
     """
     if beam_size < 1 or not 1 <= num_best <= beam_size:
         raise InputError(

@@ -137,6 +137,13 @@ def perplexity(
         InputError: The batches hold no tokens.
 
     Paper: §6.2, Table 3, 'per-wordpiece'.
+
+    >>> from aiayn.data import Batch
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> batch = Batch(torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 2]]))
+    >>> found = perplexity(model, [batch], bos_id=1)
+    >>> found.tokens, found.perplexity > 1
+    (3, True)
     """
     device = next(model.parameters()).device
     total, tokens = 0.0, 0

@@ -23,9 +23,18 @@ from aiayn.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One output of a search.
+    r"""One output of a search.
+
+    $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
 
     Paper: §6.1.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source = torch.tensor([[5, 6, 2]])
+    >>> [best] = beam_search(model, source, bos_id=1, eos_id=2, max_length=6)
+    >>> penalty = gnmt_length_penalty(len(best.tokens) + 1, alpha=0.6)  # and the end
+    >>> abs(best.score - best.log_probability / penalty) < 1e-5  # in 32 bits
+    True
     """
 
     tokens: list[int]
@@ -87,6 +96,8 @@ def output_limits(
 ) -> Int[Tensor, " sentences"]:
     """The most tokens that each sentence's output may have, its end token included.
 
+    $$|Y| ≤ |X| + 50$$
+
     Args:
         model: Its table of learned positions, if it has one, is a limit as well.
         source: Padded token ids; padding does not count.
@@ -94,6 +105,10 @@ def output_limits(
         max_length: None, or a limit for every output.
 
     Paper: §6.1, 'maximum output length during inference to input length + 50'.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> output_limits(model, torch.tensor([[5, 6, 2], [7, 2, 0]]))
+    tensor([53, 52])
     """
     if extra_length < 0 or (max_length is not None and max_length < 1):
         raise InputError(
@@ -114,6 +129,13 @@ def evaluating(model: Searchable) -> Iterator[None]:
         model: What is to be evaluated.
 
     Paper: §5.4, whose dropout is for training.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> with evaluating(model):
+    ...     model.training, torch.is_grad_enabled()
+    (False, False)
+    >>> model.training
+    True
     """
     training = [module for module in model.modules() if module.training]
     model.eval()

@@ -1,5 +1,6 @@
 """From a folder or file on disk to a model that translates."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -33,7 +34,7 @@ def load_translator(
     True
     """
     path = Path(path)
-    file = RunFolder(path).weights() if path.is_dir() else path
+    file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
     model = restore_model(info.get("model"), weights, file)
     tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)

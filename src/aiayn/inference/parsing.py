@@ -74,7 +74,9 @@ def parse(
 def score_parses(
     gold: Sequence[Tree], parses: Sequence[Parse], *, repaired: bool = True
 ) -> BracketScore:
-    """Compare parses with the trees that the sentences have.
+    r"""Compare parses with the trees that the sentences have.
+
+    $$F_1 = \frac{2 P R}{P + R}$$
 
     Args:
         gold: As many trees, in the same order; their tags are put into the parses.
@@ -85,6 +87,13 @@ def score_parses(
         InputError: There are not as many of both, or they are of other sentences.
 
     Paper: §6.3, Table 4.
+
+    >>> from aiayn.trees import parse_tree
+    >>> gold = parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")
+    >>> flat = parse_tree("(S (XX Tea) (VP (XX helps)))")  # no NP
+    >>> score = score_parses([gold], [Parse(flat, (), None)])
+    >>> score.precision, round(score.recall, 3), round(score.f1, 3)
+    (1.0, 0.667, 0.8)
     """
     if len(gold) != len(parses):
         raise InputError(

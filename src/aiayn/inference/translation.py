@@ -112,6 +112,11 @@ def translate_stream(
         InputError: As `translate`; what precedes the chunk of the line was yielded.
 
     Not in the paper.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> lines = iter(["The old dog sleeps.", "The cat eats."])  # an open file, say
+    >>> sum(1 for german in translate_stream(lines, model, tokenizer, beam_size=1))
+    2
     """
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")

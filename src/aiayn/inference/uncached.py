@@ -41,6 +41,13 @@ class Uncached(nn.Module):
         model: A `Transformer` or a `RecurrentTranslator`.
 
     Paper: §3.1, taken by its word.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> source, limits = torch.tensor([[5, 6, 2]]), {"bos_id": 1, "eos_id": 2}
+    >>> [slow] = greedy_search(Uncached(model), source, max_length=6, **limits)
+    >>> [fast] = greedy_search(model, source, max_length=6, **limits)
+    >>> slow.tokens == fast.tokens
+    True
     """
 
     def __init__(self, model: nn.Module) -> None:

@@ -22,7 +22,17 @@ from aiayn.model import Transformer, TransformerConfig
 
 
 def to_marian(model: Transformer) -> Any:
-    """The same model as Hugging Face's, with copies of the weights.
+    """The same model as Hugging Face's Marian, with copies of the weights.
+
+    Marian is the paper's model but for two things, and neither changes what is
+    computed: its attention has biases, which are zero here, and its positions hold all
+    sines before all cosines, so that every matrix is permuted to that order, once. The
+    logits agree to the last digits of 32 bits, in which both keep their sinusoids.
+
+    Two things are to be done by whoever generates: give ``attention_mask``, since
+    Marian does not look for padding by itself, and write neither padding nor the start
+    token, as our searches do (``suppress_tokens`` of ``generate``). The tokenizer is
+    ours, a sentencepiece model, not a ``MarianTokenizer``, which wants two.
 
     Args:
         model: Post-norm, sinusoids, one matrix for both languages and the output,
@@ -36,6 +46,14 @@ def to_marian(model: Transformer) -> Any:
         InputError: The model is of another kind, or transformers is not installed.
 
     Paper: §3.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20)).eval()
+    >>> marian = to_marian(model)  # marian.save_pretrained("my-model") writes it
+    >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7, 8]])
+    >>> found = marian(
+    ...     input_ids=source, attention_mask=source != 0, decoder_input_ids=target
+    ... )
+    >>> torch.testing.assert_close(found.logits, model(source, target))
     """
     try:
         from transformers import (  # pyright: ignore[reportMissingImports]

@@ -6,10 +6,11 @@ goes in and comes out, and is empty at the first step. Together they do what
 `Transformer.start` and `Transformer.step` do. Batch size and lengths are free.
 """
 
+import io
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -49,6 +50,10 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
 
     Raises:
         InputError: onnx or onnxscript is not installed.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> [path.name for path in export_onnx(model, "my-model")]
+    ['encoder.onnx', 'decoder_step.onnx']
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
@@ -186,12 +191,15 @@ def _write(
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """The exporter warns of its own insides, and that torchvision is not there."""
+    """The exporter warns of its own insides, and that torchvision is not there.
+
+    Older releases of onnxscript print how often they rewrote something, too.
+    """
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

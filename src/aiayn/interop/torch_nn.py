@@ -66,6 +66,14 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
     Raises:
         InputError: The weights cannot mean the same in our model; the message says
             which. Nothing has been copied then.
+
+    >>> config = TransformerConfig.tiny(vocab_size=20)
+    >>> stacks = to_torch(Transformer(config))  # say it comes from somebody else
+    >>> model = Transformer(config)
+    >>> copy_from_torch(stacks, model)
+    >>> ours, theirs = (m.encoder.layers[0] for m in (model, stacks))
+    >>> torch.equal(ours.feed_forward.inner.weight, theirs.linear1.weight)
+    True
     """
     _check_stacks(stacks, model.config)
     pairs = list(_pairs(model, stacks))

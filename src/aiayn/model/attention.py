@@ -104,6 +104,9 @@ def additive_attention(
 
 def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Weights that sum to one over the keys that the mask lets through."""
+    if scores.dtype == torch.float16:  # ends at 65,504: no infinity, since ∞ - ∞ is NaN
+        largest = torch.finfo(torch.float16).max
+        scores = scores.clamp(-largest, largest)
     if mask is None:
         return scores.softmax(dim=-1)
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)

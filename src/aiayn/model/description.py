@@ -18,6 +18,9 @@ Translator = Transformer | RecurrentTranslator
 # Of a table of positions, which is computed and not saved: 256 MiB in float32.
 MAX_TABLE_NUMBERS = 2**26
 
+# More than anybody stacks. Each takes time to make, however small it is.
+MAX_LAYERS = 10_000
+
 _KINDS = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
 
 
@@ -52,6 +55,11 @@ def build_model(config: ModelConfig) -> Translator:
     Raises:
         InputError: It is larger than the memory, or than any number torch counts with.
     """
+    if _layers(config) > MAX_LAYERS:
+        raise InputError(
+            f"A model of {_layers(config):,} layers cannot be made: the most are "
+            f"{MAX_LAYERS:,}."
+        )
     try:
         if isinstance(config, TransformerConfig):
             return Transformer(config)

@@ -33,6 +33,11 @@ class ResidualNorm(nn.Module):
         norm: Whether LayerNorm stands after the addition or before the sub-layer.
 
     Paper: §3.1; dropout: §5.4; He et al. (2016), Ba et al. (2016).
+
+    >>> around = ResidualNorm(8)
+    >>> x, update = torch.randn(2, 8), torch.randn(2, 8)  # of some sub-layer
+    >>> torch.equal(around.leave(x, update), around.norm(x + update))
+    True
     """
 
     def __init__(

@@ -15,6 +15,8 @@ def causal_mask(
 ) -> Bool[Tensor, "length length"]:
     """Position i may attend to positions 0 … i and to none after them.
 
+    $$M_{ij} = [j ≤ i]$$
+
     Args:
         length: Number of positions.
         device: Where to make the mask.
@@ -37,7 +39,9 @@ def causal_mask(
 def padding_mask(
     tokens: Int[Tensor, "batch keys"], pad_id: int
 ) -> Bool[Tensor, "batch 1 1 keys"]:
-    """No query may attend to padding.
+    r"""No query may attend to padding.
+
+    $$M_{ij} = [x_j ≠ \mathrm{pad}]$$
 
     Args:
         tokens: The sequence that is attended to.

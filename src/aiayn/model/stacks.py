@@ -16,7 +16,9 @@ from aiayn.model.layers import DecoderLayer, EncoderLayer
 
 
 class Encoder(nn.Module):
-    """A stack of encoder layers.
+    r"""A stack of encoder layers.
+
+    $$z = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(x)) …)$$
 
     Args:
         config: Sizes, and the number of layers.
@@ -59,7 +61,9 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A stack of decoder layers.
+    r"""A stack of decoder layers.
+
+    $$s = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(y, z), z) …, z)$$
 
     Args:
         config: Sizes, and the number of layers.

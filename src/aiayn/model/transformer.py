@@ -28,7 +28,9 @@ from aiayn.model.validation import check_batch, check_tokens
 def shift_right(
     target: Int[Tensor, "batch target_length"], start_id: int
 ) -> Int[Tensor, "batch target_length"]:
-    """What the decoder reads while it learns to write target: 'shifted right'.
+    r"""What the decoder reads while it learns to write target: 'shifted right'.
+
+    $$(y_1, …, y_m) ↦ (\mathrm{start}, y_1, …, y_{m-1})$$
 
     Position i of the result is token i - 1 of the target, so that whoever predicts
     token i has not read it.
@@ -70,7 +72,12 @@ class AttentionWeights:
 
 
 class Transformer(nn.Module):
-    """The encoder–decoder of Figure 1.
+    r"""The encoder–decoder of Figure 1.
+
+    $$p(y_t \mid y_1, …, y_{t-1}, X) = \mathrm{softmax}(E s_t)$$
+
+    with the decoder's state $s_t$ and the embedding matrix E, here the output layer. A
+    call returns $E s_t$, the logits.
 
     Args:
         config: Its sizes; `TransformerConfig.base()` is the paper's.

@@ -2,13 +2,13 @@
 
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
-from aiayn.training.loop import TrainingResult, resume_training, train
 from aiayn.training.loss import (
     TrainingObjective,
     label_smoothed_cross_entropy,
     smoothing_floor,
 )
 from aiayn.training.schedule import noam_rate
+from aiayn.training.start import TrainingResult, resume_training, train
 from aiayn.training.trainer import Trainer
 from aiayn.training.variations import (
     choose_rows,

@@ -29,6 +29,9 @@ def average_checkpoints(
         InputError: There is none, one cannot be read, or two differ in shape.
 
     Paper: §6.1.
+
+    >>> paths = sorted(Path("runs/grammar").glob("step-*.safetensors"))
+    >>> weights, info = average_checkpoints(paths[-5:])  # after a training
     """
     if not paths:
         raise InputError("There is no checkpoint to average.")

@@ -81,7 +81,14 @@ def processes(device: torch.device) -> Iterator[Processes]:
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    distributed.init_process_group(backend)
+    try:
+        distributed.init_process_group(backend)
+    except RuntimeError as error:  # the others never came, or have gone again
+        raise InputError(
+            "The processes of this training did not come together "
+            f"({str(error).splitlines()[0]:.200}): one has ended, and its message, or "
+            "the system's log, says why. Begin them anew."
+        ) from error
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), device)
     except RuntimeError as error:

@@ -69,6 +69,13 @@ class TrainingObjective(nn.Module):
         bos_id: What the decoder reads before the first token.
 
     Paper: §5.4.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    >>> objective = TrainingObjective(model, smoothing=0.1, bos_id=1)
+    >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 2]])
+    >>> smoothed, plain = objective(source, target)
+    >>> smoothed.requires_grad, plain.requires_grad  # one to learn by, one to report
+    (True, False)
     """
 
     def __init__(

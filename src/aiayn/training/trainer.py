@@ -27,7 +27,12 @@ from aiayn.training.schedule import noam_rate
 
 
 class Trainer:
-    """A model, its optimizer, and the step that moves both.
+    r"""A model, its optimizer, and the step that moves both.
+
+    $$θ ← θ - η \, \frac{\hat m}{\sqrt{\hat v} + ε}$$
+
+    with the rate η of `noam_rate` and Adam's running means $\hat m$ of the gradient and
+    $\hat v$ of its square.
 
     Args:
         config: Every choice.
@@ -36,6 +41,14 @@ class Trainer:
         processes: Who takes part.
 
     Paper: §5.3.
+
+    >>> from aiayn.data import Batch
+    >>> config = TrainingConfig.grammar(model=TransformerConfig.tiny(vocab_size=20))
+    >>> trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    >>> batch = Batch(torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 9, 2]]))
+    >>> smoothed, plain, tokens = trainer.step(1, [batch])
+    >>> int(tokens)
+    4
     """
 
     def __init__(
@@ -73,7 +86,8 @@ class Trainer:
         """
         config = self.config
         rate = noam_rate(step, config.model.d_model, config.warmup_steps)
-        left = (config.steps - step + 1) / (config.cooldown_steps + 1)
+        falling = min(config.cooldown_steps, config.steps)
+        left = (config.steps - step + 1) / (falling + 1)
         return config.learning_rate_scale * rate * min(1.0, left)
 
     def step(self, step: int, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
@@ -116,6 +130,9 @@ class Trainer:
         counts = []
         for name, parameter in self.model.named_parameters():
             state = self.optimizer.state[parameter]
+            if not state:  # it has no gradient: an encoder whose decoder has no layer
+                nothing = torch.zeros_like(parameter)
+                state = {"exp_avg": nothing, "exp_avg_sq": nothing.clone(), "step": 0}
             tensors[f"mean.{name}"] = state["exp_avg"]
             tensors[f"variance.{name}"] = state["exp_avg_sq"]
             counts.append(float(state["step"]))

@@ -26,7 +26,7 @@ from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training.config import TrainingConfig
-from aiayn.training.loop import TrainingResult, train
+from aiayn.training.start import TrainingResult, train
 
 WIDTH_DIVISOR = 8
 LAYER_DIVISOR = 2
@@ -71,6 +71,10 @@ def miniature(row: str, **changes: Any) -> TrainingConfig:
         changes: Fields of the configuration to set otherwise, the same for every row.
 
     Paper: §6.2, Table 3.
+
+    >>> config = miniature("A h=4", steps=100)
+    >>> config.model.num_heads, config.steps
+    (4, 100)
     """
     # Learning rate and warm-up were chosen on the base row with a seed that the table
     # does not use, and serve all rows. Every value is that of the last step: Table 3

@@ -6,10 +6,17 @@ takes a `description`, the text alternative that a screen reader speaks.
 Paper: Figures 3–5 are attention maps; the other charts are this book's.
 """
 
-from aiayn.book.plots.attention import attention_map, attention_maps
-from aiayn.book.plots.curves import curves
-from aiayn.book.plots.masks import mask_map
-from aiayn.book.plots.theme import figure, use_theme
+try:
+    from aiayn.book.plots.attention import attention_map, attention_maps
+    from aiayn.book.plots.curves import curves
+    from aiayn.book.plots.masks import mask_map
+    from aiayn.book.plots.theme import figure, use_theme
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"The chapters draw with Altair, matplotlib and pandas, and {error.name} is "
+        "missing: run  pip install 'aiayn[book]'  and start again.",
+        name=error.name,
+    ) from error
 
 __all__ = [
     "attention_map",

@@ -50,6 +50,8 @@ __all__ = [
 
 TRAIN_SIZE = 40_000
 HELD_OUT_SIZE = 1_000
+# Of one call: hours, and more than most memories hold.
+LARGEST = 10_000_000
 
 
 def generate(
@@ -68,15 +70,15 @@ def generate(
             them, by their shares. The keys of `KINDS`.
 
     Raises:
-        InputError: There is no such split or kind, or the count is negative.
+        InputError: There is no such split or kind, or the count is out of range.
 
     >>> generate(1, seed=3)[0].split
     'train'
     """
     if split not in SPLITS:
         raise InputError(f"split must be one of {', '.join(SPLITS)}, got '{split}'.")
-    if count < 0:
-        raise InputError(f"count must not be negative, got {count}.")
+    if not 0 <= count <= LARGEST:
+        raise InputError(f"count must lie between 0 and {LARGEST:,}, got {count:,}.")
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise InputError(
@@ -95,6 +97,10 @@ def load_grammar(
         size: Training samples.
         held_out_size: Samples of each of the other three.
         seed: Decides which ones are drawn.
+
+    >>> splits = load_grammar(size=100, held_out_size=10)
+    >>> [len(samples) for samples in splits.values()]
+    [100, 10, 10, 10]
     """
     sizes = {split: size if split == "train" else held_out_size for split in SPLITS}
     return {split: generate(sizes[split], seed=seed, split=split) for split in SPLITS}

@@ -68,7 +68,11 @@ def is_held_out(word: Verb | Adjective, noun: Noun) -> bool:
 
 @cache
 def held_out_combinations() -> frozenset[tuple[str, str]]:
-    """Every held-out pair: (adjective or verb with its particle, noun)."""
+    """Every held-out pair: (adjective or verb with its particle, noun).
+
+    >>> ("rich", "student") in held_out_combinations()
+    True
+    """
     pairs = {
         (a.english, noun.singular) for noun in NOUNS for a in split_adjectives(noun)[1]
     }
