@@ -7,9 +7,11 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib.metadata import metadata, requires
 
 import pytest
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -78,6 +80,30 @@ def test_colabs_python_is_supported():
     for name in set_up_installs():
         bounds = metadata(name)["Requires-Python"]
         assert SpecifierSet(bounds or "").contains(str(python)), name
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (CellTimeoutError("It took too long.\nThe cell: …"), "a: It took too long."),
+        (DeadKernelError("Kernel died"), "a: Kernel died"),
+        (CellExecutionError("…", "KeyError", "'b'"), "a: KeyError: 'b'"),
+    ],
+)
+def test_a_chapter_that_fails_in_any_way_does_not_end_the_run(
+    error, fault, monkeypatch, tmp_path
+):
+    """The others run, and each fault is one sentence."""
+
+    def run(path, folder):
+        if path.stem == "a":
+            raise error
+        return 1.0, 2.0
+
+    monkeypatch.setattr(colab, "run", run)
+    monkeypatch.setattr(colab, "runtime", lambda python: nullcontext(tmp_path))
+    paths = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
+    assert colab.run_chapters(paths, sys.executable) == [fault]
 
 
 def test_the_list_is_read_by_normal_names():
