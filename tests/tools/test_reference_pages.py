@@ -119,7 +119,7 @@ def test_the_glossary_names_code_that_there_is():
 
 def test_terms_are_explained_in_two_sentences_at_most():
     for name, entry in glossary_page.terms().items():
-        assert set(entry) <= {"text", "symbol", "code", "where"}
+        assert set(entry) <= {"text", "symbol", "code", "where", "link"}
         assert entry["text"].endswith("."), name
         assert len(re.findall(r"[.!?](?:\s|$)", entry["text"])) <= 2, name
 
