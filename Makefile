@@ -92,10 +92,10 @@ bench: environment ## measure speed beside other libraries; RUN=… is a trained
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
 
-colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 3 GB); CHAPTERS=… for some
+colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 5 GB); CHAPTERS=… for some
 	@$(STARTER)/bin/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
 
-releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 3 GB)
+releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 5 GB)
 	@$(STARTER)/bin/python tools/releases.py $(RELEASES)
 
 safety: environment ## look for known vulnerabilities of what is installed
@@ -155,7 +155,7 @@ new-enough-python:
 
 $(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml \
 		| new-enough-python
-	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and about 2 GB)"
+	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and 2 to 5 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)

@@ -94,7 +94,7 @@ def make_environment(folder: Path, python: str | None) -> Path:
     ready, inside = folder / "made-from", folder / "bin" / "python"
     wanted = VERSIONS.read_text(encoding="utf-8")
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
-        print(f"==> Environment: {folder.name}, as Colab's (once, and about 3 GB)")
+        print(f"==> Environment: {folder.name}, as Colab's (once, and about 5 GB)")
         python = python or find_python(colab_python())
         subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
         _pip(inside, "install", "--quiet", "--requirement", str(VERSIONS))

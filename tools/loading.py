@@ -68,12 +68,29 @@ def load(browser: Browser, page: str) -> dict[str, Any]:
     return {**dict(zip(GOOD, found, strict=True)), "scripts": scripts}
 
 
+def work(browser: Browser, page: str) -> dict[str, int]:
+    """Milliseconds that the main thread computes, whatever else the machine does.
+
+    Not slowed down: a phone takes about four times as long.
+    """
+    browser.command("Emulation.setCPUThrottlingRate", rate=1)
+    browser.command("Performance.disable")
+    browser.command("Performance.setTimeDomain", timeDomain="threadTicks")
+    browser.command("Performance.enable")
+    browser.driver.get(browser.address + page)
+    time.sleep(QUIET)
+    known = browser.command("Performance.getMetrics")["metrics"]
+    seconds = {metric["name"]: metric["value"] for metric in known}
+    kinds = ("Script", "RecalcStyle", "Layout", "Task")
+    return {kind: round(1000 * seconds[f"{kind}Duration"]) for kind in kinds}
+
+
 def measure(site: Path, page: str, runs: int = RUNS) -> dict[str, Any]:
     """The median of several loads by a phone.
 
     Returns:
-        The page, all runs and the median of each figure of `GOOD`; and the scripts
-        that took longest in the last run.
+        The page, all runs and the median of each figure of `GOOD`; the median of the
+        main thread's own time; and the scripts that took longest in the last run.
     """
     with served_compressed(site) as address, browsing(site) as opened:
         browser = Browser(opened.driver, address)
@@ -83,11 +100,15 @@ def measure(site: Path, page: str, runs: int = RUNS) -> dict[str, Any]:
         browser.command("Network.emulateNetworkConditions", **NETWORK)
         browser.command("Emulation.setCPUThrottlingRate", rate=SLOWER)
         loads = [load(browser, page) for _ in range(runs)]
+        works = [work(browser, page) for _ in range(runs)]
     all_ = {name: [round(one[name], 3) for one in loads] for name in GOOD}
     return {
         "page": page,
         "runs": all_,
         "median": {name: statistics.median(values) for name, values in all_.items()},
+        "work": {
+            kind: statistics.median(one[kind] for one in works) for kind in works[0]
+        },
         "scripts": dict(loads[-1]["scripts"].most_common(8)),
     }
 
@@ -106,6 +127,7 @@ def main() -> None:
         print(page)
         for name, value in found["median"].items():
             print(f"  {name}: {value:g} (good: {GOOD[name]:g}) {found['runs'][name]}")
+        print(f"  main thread's own time, ms: {found['work']}")
         for name, milliseconds in found["scripts"].items():
             print(f"    {milliseconds} ms {name}")
 

@@ -3,7 +3,8 @@
 Usage: python tools/record_run.py RUN NAME COMMAND
 
 RUN is the folder that ``aiayn train`` wrote, NAME the record's name, COMMAND what was
-typed. The test set is scored once, with the paper's search: beam 4, α = 0.6.
+typed. The test set is scored with the paper's search, beam 4 and α = 0.6, and with the α
+that is best on the validation set.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import load_corpus
+from aiayn.data.parallel import ParallelText
 from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
@@ -28,17 +30,27 @@ CAPTIONS = (
     "A man without shoes climbs up a steep rock.",
 )
 
+PENALTIES = (0.6, 1.0, 1.4, 1.8)
+
 
 def record(run: RunFolder, command: str, revision: str) -> dict:
     """Everything about the run that is worth keeping."""
     config = TrainingConfig.from_dict(read_json(run.config))
-    text = load_corpus(config.corpus, source=config.source, target=config.target).test
+    corpus = load_corpus(config.corpus, source=config.source, target=config.target)
+    text, validation = corpus.test, corpus.validation
     model, tokenizer = load_translator(run.path)
     began = time.perf_counter()
     hypotheses = translate(text.source, model, tokenizer)
     seconds = time.perf_counter() - began
     cased = evaluate_bleu(hypotheses, text.target)
     lower = evaluate_bleu(hypotheses, text.target, lowercase=True)
+
+    def score(text: ParallelText, penalty: float) -> float:
+        found = translate(text.source, model, tokenizer, length_penalty=penalty)
+        return evaluate_bleu(found, text.target).score
+
+    tried = {penalty: score(validation, penalty) for penalty in PENALTIES}
+    chosen = max(tried, key=tried.__getitem__)
     return {
         "command": command,
         "commit": commit(revision),
@@ -49,6 +61,11 @@ def record(run: RunFolder, command: str, revision: str) -> dict:
             "printed": cased.text,
             "lowercase_bleu": lower.score,
             "seconds": round(seconds, 1),
+            "chosen": {
+                "alpha": chosen,
+                "bleu": score(text, chosen),
+                "validation": {str(penalty): bleu for penalty, bleu in tried.items()},
+            },
         },
         "samples": list(
             zip(CAPTIONS, translate(CAPTIONS, model, tokenizer), strict=True)

@@ -10,7 +10,8 @@ import re
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{}]')
 CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
-ALTERNATIVES = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+# What stands in brackets is one of several, or must not be, or an attribute's value.
+BRACKETS = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 HOLDS_RULES = ("@media", "@supports", "@layer", "@container")
 CLASS_ATTRIBUTE = re.compile(r'\bclass="([^"]*)"')
 SCRIPT = re.compile(r"<script\b[^>]*>(.*?)</script>", re.DOTALL)
@@ -46,11 +47,9 @@ def usable(sheet: str, words: set[str]) -> str:
 
 
 def _is_usable(selectors: str, words: set[str]) -> bool:
-    # What stands in brackets is one of several, or must not be: no reason to drop.
-    plain = ALTERNATIVES.sub("", selectors)
     return any(
         "\\" in selector or words.issuperset(CLASS.findall(selector))
-        for selector in plain.split(",")
+        for selector in BRACKETS.sub("", selectors).split(",")
     )
 
 

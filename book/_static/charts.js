@@ -52,7 +52,10 @@
   // What a reader has set or chosen: sliders and menus, marks and words that were clicked.
   // How large a chart is and what it is made of follows from its page again.
   const PAGES = /^(width|height|padding|autosize|background|style|cursor|unit)$/;
-  const chosen = view => view.getState({ signals: name => !PAGES.test(name) });
+  const chosen = view => view.getState({
+    signals: name => !PAGES.test(name),
+    data: name => name.endsWith("_store"),  // Vega-Lite's selections
+  });
 
   async function paint(chart) {
     const state = chart.view && chosen(chart.view);

@@ -65,6 +65,36 @@ def test_theme_switch_recolours_charts_and_keeps_the_slider(browser, page_with_s
     assert after == charts
 
 
+MENU = (
+    "[...document.querySelectorAll('.vega-bind select')].find(menu => menu.length > 2)"
+)
+# Where the marks of its chart lie and how strong they are, whatever their colour.
+MARKS = f"""
+const parts = ["d", "opacity", "fill-opacity", "stroke-width", "stroke-opacity"];
+return [...{MENU}.closest(".vega-embed").querySelectorAll("svg path[aria-label]")]
+  .map(mark => parts.map(name => mark.getAttribute(name)).join()).join(";");
+"""
+
+
+def test_theme_switch_keeps_what_was_chosen_in_a_menu(browser):
+    """A head that a reader chose is still chosen, and the chart shows it."""
+    browser.look(1280, "light")
+    browser.open("notebooks/20-looking-inside.html")
+    first = browser.run(MARKS)
+    browser.run(
+        f"const menu = window.old = {MENU};"
+        "menu.selectedIndex = (menu.selectedIndex + 1) % menu.length;"
+        "menu.dispatchEvent(new Event('change', {bubbles: true}));"
+    )
+    browser.wait(lambda: browser.run(MARKS) != first)
+    chosen, drawn = browser.run("return window.old.value"), browser.run(MARKS)
+    switch_to(browser, "dark")
+    browser.wait(lambda: browser.run(f"return !window.old.isConnected && !!{MENU}"))
+    browser.settle()
+    browser.wait(lambda: browser.run(MARKS) == drawn)
+    assert browser.run(f"return {MENU}.value") == chosen
+
+
 def test_theme_switch(browser):
     """The button leads from light to dark, and the page's colour follows."""
     browser.look(1280, "light")

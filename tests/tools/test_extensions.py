@@ -1,12 +1,17 @@
 """The book's Sphinx extensions, each on its own."""
 
+import itertools
 import json
 import re
 
+import formulas
+import glossary_links
 import offline_assets
 import page_description
 import pytest
 import site_colours
+import style_rules
+import style_sheets
 from callouts import callout, make_callout
 from docutils import nodes
 from myst_parser.config.main import MdParserConfig
@@ -151,3 +156,87 @@ def test_description_is_the_first_real_paragraph():
     assert text.startswith("word word")
     assert text.endswith("word…")
     assert len(text) <= page_description.LONGEST
+
+
+def test_a_rule_stays_if_a_page_can_use_it():
+    """By class; brackets, attributes and texts in quotation marks are no classes."""
+    words = style_rules.words_of_page(
+        '<p class="lead wide"><script>add("lit")</script>'
+    )
+    kept = [
+        "p { color: red }",
+        ".lead, .gone { a: b }",
+        ".wide.lit::before { content: '}' }",
+        ".lead:not(.gone) { a: b }",
+        '.lead[href^="https://a.example.org"] { a: b }',
+        "@media print { .lit { a: b } }",
+        "@font-face { src: url(a.woff) }",
+    ]
+    gone = [".gone { a: b }", ".lead .gone { a: b }", "@media all { .gone { a: b } }"]
+    mixed = zip(kept, itertools.cycle(gone), strict=False)
+    sheet = "/* .lead { } */" + "".join(k + g for k, g in mixed)
+    left = style_rules.usable(sheet, words)
+    assert "".join(left.split()) == "".join("".join(kept).split())
+
+
+def test_one_link_for_what_all_pages_load():
+    """In the place of the first; what a page has of its own stays behind it."""
+    page = (
+        '<head><link rel="stylesheet" href="../_static/a.css?v=1" />'
+        '<link rel="stylesheet" href="../_static/own.css" />'
+        '<link href="../_static/b.css" rel="stylesheet" /></head>'
+    )
+    common = {"_static/a.css", "_static/b.css"}
+    joined = style_sheets.asking_for(page, "book/x.html", common, "_static/all-12.css")
+    assert style_sheets.sheets(joined) == [
+        "../_static/all-12.css",
+        "../_static/own.css",
+    ]
+    again = style_sheets.asking_for(joined, "book/x.html", common, "_static/all-34.css")
+    assert style_sheets.sheets(again)[0] == "../_static/all-34.css"
+
+
+def test_imports_and_addresses_of_a_sheet_follow_it(tmp_path):
+    folder = tmp_path / "_static" / "styles"
+    folder.mkdir(parents=True)
+    (folder / "theme.css").write_text('@import "../basic.css";')
+    (tmp_path / "_static" / "basic.css").write_text("a { b: url(file.png) }")
+    (folder / "x.css").write_text("a { b: url('../fonts/f.woff') url(data:x,y) }")
+    whole = style_sheets.whole
+    assert whole(tmp_path, "_static/styles/theme.css") == 'a { b: url("file.png") }'
+    found = whole(tmp_path, "_static/styles/x.css")
+    assert found == 'a { b: url("fonts/f.woff") url(data:x,y) }'
+
+
+def test_a_formula_is_typeset_and_can_be_read():
+    """With MathML for screen readers; its letters have rules in the style sheet."""
+    pytest.importorskip("py_mini_racer")
+    made = formulas.typeset(r"\textcolor{#a65a00}{q} \cdot \{k\} \tag{2}", True)
+    assert '<mjx-math aria-hidden="true"' in made
+    assert "<mi>q</mi>" in made
+    assert made.count('id="') == 1  # the number's, once
+    drawn = set(formulas.CHARACTER.findall(made))
+    sheet = formulas.style_sheet(drawn)
+    for name, font in drawn:
+        assert f".{name}.{font}::before" in sheet or f".{name}::before" in sheet
+    assert "mjx-c.mjx-c1D44E" not in sheet  # an a, which is not drawn
+    assert sheet.count("{") == sheet.count("}")
+
+
+def test_a_formula_that_mathjax_refuses_is_told():
+    pytest.importorskip("py_mini_racer")
+    for wrong in (r"\frac{1}", r"\nosuchcommand"):
+        with pytest.raises(ValueError, match=r"argument|Undefined"):
+            formulas.typeset(wrong, False)
+
+
+def test_terms_that_mean_one_thing_are_found_in_their_forms():
+    """In the plural and across a line; not inside another word."""
+    names = ["residual connection", "softmax", "self-attention"]
+    found = glossary_links.pattern(names).findall(
+        "Softmax, softmaxes, softmaxed; residual\nconnections; masked-self-attention."
+    )
+    assert found == ["Softmax", "softmaxes", "residual\nconnections"]
+    assert glossary_links.name_of("residual\nconnections", names) == names[0]
+    assert glossary_links.name_of("softmaxes", names) == names[1]
+    assert not {"key", "head", "value"} & set(glossary_links.linkable())

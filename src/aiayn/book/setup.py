@@ -66,7 +66,7 @@ def expected_time(chapter: str) -> str:
     if seconds is None:
         return f"Chapter {chapter}: its run time has not been measured yet."
     return (
-        f"Chapter {chapter}: runs in about {duration(seconds)} on {table['machine']}; "
+        f"Chapter {chapter}: runs in about {duration(seconds)} on {table['machine']};\n"
         "here it may differ by a factor of two or three."
     )
 
