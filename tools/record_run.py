@@ -3,8 +3,8 @@
 Usage: python tools/record_run.py RUN NAME COMMAND
 
 RUN is the folder that ``aiayn train`` wrote, NAME the record's name, COMMAND what was
-typed. The test set is scored with the paper's search, beam 4 and α = 0.6, and with the α
-that is best on the validation set.
+typed. The test set is scored with the paper's search, beam 4 and α = 0.6, and with the
+α that is best on the validation set.
 """
 
 import argparse
