@@ -37,3 +37,12 @@ def test_a_full_disk_is_a_sentence(tmp_path):
     ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_gone_is_not_made_anew_where_it_must_not_be(tmp_path):
+    with (
+        pytest.raises(InputError, match="gone/new cannot be written: No such file"),
+        write_atomically(tmp_path / "gone" / "new", make_folder=False),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

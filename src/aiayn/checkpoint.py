@@ -51,7 +51,10 @@ def read_json(path: Path) -> Any:
 
 
 def save_tensors(
-    path: Path, tensors: dict[str, Tensor], info: dict[str, Any] | None = None
+    path: Path,
+    tensors: dict[str, Tensor],
+    info: dict[str, Any] | None = None,
+    make_folder: bool = True,
 ) -> None:
     """Write tensors and a JSON description into one safetensors file, atomically.
 
@@ -59,13 +62,14 @@ def save_tensors(
         path: The file.
         tensors: By name; each is copied to the CPU if it is not there.
         info: Anything that JSON holds.
+        make_folder: Make the file's folder if need be.
 
     Raises:
         InputError: The file cannot be written; what was there before is as it was.
     """
     contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     content = save(contiguous, metadata={"info": json.dumps(info or {})})
-    with write_atomically(path) as stream:
+    with write_atomically(path, make_folder) as stream:
         stream.write(content)
 
 

@@ -11,11 +11,13 @@ from aiayn.errors import InputError
 
 
 @contextmanager
-def write_atomically(path: Path) -> Iterator[BinaryIO]:
+def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]:
     """A stream whose bytes appear at path all at once, or not at all.
 
     Args:
-        path: The file to make or to replace; its folder is made if need be.
+        path: The file to make or to replace.
+        make_folder: Make its folder if need be; without, a folder that is gone is an
+            error.
 
     Yields:
         A stream to write to.
@@ -25,7 +27,8 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as stream:
             yield stream
             stream.flush()

@@ -92,7 +92,7 @@ class RunFolder:
         """Write the weights of a step and remove all but the newest few."""
         self.require()
         path = self.path / f"step-{info['step']:06d}.safetensors"
-        save_tensors(path, weights, info)
+        save_tensors(path, weights, info, make_folder=False)
         for old in self.checkpoints(until=info["step"])[:-keep]:
             old.unlink()
         return path
@@ -100,7 +100,10 @@ class RunFolder:
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
         self.require()
-        with write_atomically(self.best) as best, checkpoint.open("rb") as content:
+        with (
+            write_atomically(self.best, make_folder=False) as best,
+            checkpoint.open("rb") as content,
+        ):
             shutil.copyfileobj(content, best)
 
     def append_log(self, record: dict[str, Any]) -> None:
@@ -149,7 +152,7 @@ class RunFolder:
             if record["step"] <= step and record.get("event") != "average"
         ]
         text = "".join(json.dumps(record) + "\n" for record in kept)
-        with write_atomically(self.log) as stream:
+        with write_atomically(self.log, make_folder=False) as stream:
             stream.write(text.encode())
 
     def has_state(self, first_validation: int) -> bool:
@@ -176,7 +179,7 @@ class RunFolder:
     def save_state(self, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
         """Write what a resumed run starts from."""
         self.require()
-        save_tensors(self.state, tensors, info)
+        save_tensors(self.state, tensors, info, make_folder=False)
 
     def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What a resumed run starts from.

@@ -101,7 +101,7 @@ class Session:
             paths = self.run.checkpoints(until=self.progress.step)
             weights, info = average_checkpoints(paths)
             self.run.require()
-            save_tensors(self.run.average, weights, info)
+            save_tensors(self.run.average, weights, info, make_folder=False)
         self.group.wait()
         weights, _ = load_tensors(self.run.average)
         load_weights(self.trainer.model, weights, self.run.average)
