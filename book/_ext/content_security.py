@@ -32,7 +32,8 @@ POLICY = {
 }
 _META = '<meta http-equiv="Content-Security-Policy" content="{}">'
 _OLD_META = re.compile(r'\n?<meta http-equiv="Content-Security-Policy"[^>]*>')
-_HEAD = re.compile(r"<head\b[^>]*>")
+# With the encoding, which browsers look for in the first 1,024 bytes: a policy is longer.
+_HEAD = re.compile(r"<head\b[^>]*>(\s*<meta charset=[^>]*>)?", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _TYPE = re.compile(r"\btype=[\"']?([^\"'\s>]*)")
 _TAG = re.compile(r"<[a-z][^<>]*>", re.IGNORECASE)
@@ -73,7 +74,7 @@ def inline_code(page: str) -> tuple[list[str], list[str]]:
 
 
 def with_policy(page: str, handlers: Iterable[str] = ()) -> str:
-    """The page with its policy as the first thing in its head."""
+    """The page with its policy as the first thing in its head but for the encoding."""
     page = _OLD_META.sub("", page)
     meta = _META.format(policy(page, handlers))
     return _HEAD.sub(lambda head: f"{head[0]}\n{meta}", page, count=1)

@@ -11,7 +11,7 @@ KINDS = ["notebooks/04-scaling.html", "book/notation.html", "book/index.html"]
 def test_every_page_has_a_strict_policy_before_anything_else(site, page):
     text = (site / page).read_text(encoding="utf-8")
     meta = '<meta http-equiv="Content-Security-Policy" content="([^"]+)">'
-    found = re.search(rf"<head\b[^>]*>\s*{meta}", text)
+    found = re.search(rf"<head\b[^>]*>\s*(?:<meta charset=[^>]*>\s*)?{meta}", text)
     assert found, f"{page} has no policy at the start of its head"
     assert "default-src 'none'" in found[1]
     scripts = re.search(r"script-src ([^;]+)", found[1])[1]

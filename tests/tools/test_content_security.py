@@ -54,11 +54,18 @@ def test_a_page_without_handlers_allows_none():
 
 
 @pytest.mark.parametrize("page", [PAGE, content_security.with_policy(PAGE)])
-def test_the_policy_stands_first_and_once(page):
+def test_the_policy_stands_after_the_encoding_and_once(page):
+    """Browsers look for the encoding in the first 1,024 bytes of a page."""
     done = content_security.with_policy(page)
     head = done[done.index("<head>") :]
-    assert head.startswith('<head>\n<meta http-equiv="Content-Security-Policy"')
+    begin = '<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy"'
+    assert head.startswith(begin)
     assert done.count("Content-Security-Policy") == 1
+
+
+def test_a_page_without_an_encoding_has_its_policy_first():
+    done = content_security.with_policy("<head><title>x</title></head>")
+    assert done.startswith('<head>\n<meta http-equiv="Content-Security-Policy"')
 
 
 def test_nothing_comes_from_elsewhere():
