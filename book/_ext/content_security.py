@@ -32,7 +32,7 @@ POLICY = {
 }
 _META = '<meta http-equiv="Content-Security-Policy" content="{}">'
 _OLD_META = re.compile(r'\n?<meta http-equiv="Content-Security-Policy"[^>]*>')
-# And the encoding: browsers look for it in the first 1,024 bytes, and policies are long.
+# And the encoding: browsers look for it in the first 1,024 bytes; policies are long.
 _HEAD = re.compile(r"<head\b[^>]*>(\s*<meta charset=[^>]*>)?", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _TYPE = re.compile(r"\btype=[\"']?([^\"'\s>]*)")
