@@ -39,7 +39,7 @@ def main() -> None:
     given.peers = list(dict.fromkeys(["ours", *given.peers]))  # to compare with
     model, tokenizer = load_translator(given.run)
     paths, sentences = {}, {}
-    for name in given.workloads:
+    for name in workload.DECODING:  # all, so that another call may add to the record
         count = given.lines if name == "file" else given.sentences
         batches = workload.decoding_batches(name, tokenizer, count)
         paths[name] = workload.save({"batches": batches}, f"decoding_{name}")

@@ -115,6 +115,10 @@ class Benchmark:
             return
         for key in ("versions", "measurements"):
             self.record[key] = old[key]
+        if self.record["command"] not in old["command"].split(" && "):
+            self.record["command"] = f"{old['command']} && {self.record['command']}"
+        else:
+            self.record["command"] = old["command"]
         print(f"Going on with {self.path.name}; --fresh begins anew.")
 
     def _environments(self) -> dict[str, Path]:

@@ -82,6 +82,16 @@ def peak_megabytes(record: Record, peer: str, case: dict[str, Any]) -> float | N
     return middle(rounds_of(record, peer, case), lambda m: m["peak_mb"])
 
 
+def mean_loss(record: Record, peer: str, case: dict[str, Any]) -> float | None:
+    """The mean loss of the timed steps, in nats a token."""
+    return middle(rounds_of(record, peer, case), lambda m: m["loss"])
+
+
+def number_of_rounds(record: Record, case: dict[str, Any]) -> int:
+    """How often ours was measured in a case."""
+    return len(rounds_of(record, OURS, case))
+
+
 def training_lines(record: Record) -> list[str]:
     """The record of a training step as a table of text, for the terminal."""
     lines = ["", "target tokens a second, median of the rounds (ours: times as fast)"]
@@ -103,7 +113,7 @@ def training_lines(record: Record) -> list[str]:
             share = achieved_gflops(record, peer, precision)
             lines.append(
                 f"  {peer:16}{speed:9,.0f}/s{_times(ratio):>8}{share:8.0f} GFLOP/s"
-                f"{peak:8,.0f} MB"
+                f"{peak:8,.0f} MB   loss {mean_loss(record, peer, case):.3f}"
             )
     return lines + _not_measured(record)
 

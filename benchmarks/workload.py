@@ -3,6 +3,7 @@
 They are written once, so that a peer's process needs neither corpus nor tokenizer.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -34,6 +35,17 @@ CONFIG = TransformerConfig(
     dropout=0.1,
 )
 """The size that every training step is measured at; embeddings are tied."""
+QUALITY_CONFIG = TransformerConfig(
+    vocab_size=10_000,
+    d_model=128,
+    d_ff=256,
+    num_heads=4,
+    num_encoder_layers=4,
+    num_decoder_layers=4,
+    dropout=0.3,
+    norm="pre",
+)
+"""Transformer-Tiny, the size that learns Multi30k best here (chapter 16)."""
 LABEL_SMOOTHING = 0.1
 TOKENS_PER_BATCH = 2048
 """Places on the longer side of a batch, padding included."""
@@ -58,7 +70,7 @@ class TrainingBatches:
 def training_batches(count: int) -> TrainingBatches:
     """Some batches of Multi30k en→de, bucketed by length, in random order."""
     text = load_corpus("multi30k", source="en", target="de").train
-    tokenizer = _tokenizer(chain(text.source, text.target))
+    tokenizer = _tokenizer(chain(text.source, text.target), CONFIG.vocab_size)
     pairs, _ = encode_pairs(text, tokenizer)
     epoch = TokenBatches(pairs, TOKENS_PER_BATCH, seed=1).epoch(0)
     found = [(b.source, b.target) for b in islice(epoch, WARM_UP_BATCHES + count)]
@@ -104,14 +116,15 @@ def cut(name: str, rows: list[list[int]]) -> list[list[list[int]]]:
 def quality_data() -> dict:
     """Multi30k as ids, and the validation split's reference translations."""
     corpus = load_corpus("multi30k", source="en", target="de")
-    tokenizer = _tokenizer(chain(corpus.train.source, corpus.train.target))
+    lines = chain(corpus.train.source, corpus.train.target)
+    tokenizer = _tokenizer(lines, QUALITY_CONFIG.vocab_size)
     pairs, _ = encode_pairs(corpus.train, tokenizer)
     return {
         "source": _as_tensors(pairs.source),
         "target": _as_tensors(pairs.target),
         "validation": _as_tensors(encode_lines(corpus.validation.source, tokenizer)),
         "references": list(corpus.validation.target),
-        "tokenizer": str(WORK / "tokenizer.model"),
+        "tokenizer": str(_tokenizer_path(QUALITY_CONFIG.vocab_size)),
     }
 
 
@@ -137,13 +150,17 @@ def load(path: Path) -> dict:
     return torch.load(path, weights_only=True)
 
 
-def _tokenizer(lines) -> Tokenizer:
+def _tokenizer(lines: Iterable[str], vocab_size: int) -> Tokenizer:
     """The joint vocabulary, learnt once."""
-    path = WORK / "tokenizer.model"
+    path = _tokenizer_path(vocab_size)
     if not path.exists():
         WORK.mkdir(exist_ok=True)
-        Tokenizer.train(lines, CONFIG.vocab_size).save(path)
+        Tokenizer.train(lines, vocab_size).save(path)
     return Tokenizer.load(path)
+
+
+def _tokenizer_path(vocab_size: int) -> Path:
+    return WORK / f"tokenizer-{vocab_size}.model"
 
 
 def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor]) -> int:

@@ -4,7 +4,7 @@ Each peer is a module of this folder of the same name, an adapter with up to fou
 functions:
 
 - ``build(config) -> model``: a new model of that size;
-- ``training_step(model, narrow, warmup_steps) -> step(source, target)``: one optimizer
+- ``training_step(model, narrow, schedule) -> step(source, target)``: one optimizer
   step, in bfloat16 autocast if narrow; it returns the batch's mean loss;
 - ``trained(folder) -> model``: the model with the weights of a run of ours;
 - ``searcher(model) -> translate(rows, beam_size)``: from source ids, each row ending in

@@ -59,10 +59,14 @@ def token_id(word: str) -> int:
 
 
 def specification(ours: Transformer) -> TransformerSpec:
-    """The same model: post-norm, ReLU, sinusoids as the paper prints them."""
+    """The same model: ReLU, sinusoids as the paper prints them, either norm."""
     config = ours.config
     layers = (config.num_encoder_layers, config.num_decoder_layers)
-    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=False)
+    pre = config.norm == "pre"
+    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=pre)
+    if pre:
+        _set_norm(spec.encoder.layer_norm, ours.encoder.norm)
+        _set_norm(spec.decoder.layer_norm, ours.decoder.norm)
     table = sinusoidal_positional_encoding(POSITIONS, config.d_model).numpy()
     embedding = ours.output_weight.detach().numpy()
     for stack in (spec.encoder, spec.decoder):

@@ -1,4 +1,4 @@
-"""fairseq: its post-norm Transformer, its loss and its beam search.
+"""fairseq: its Transformer, its loss and its beam search.
 
 The last release (0.12.2, 2022) does not import under Python 3.11, whose dataclasses
 refuse defaults that cannot be hashed. `hashable_dataclass` lifts that; nothing that is
@@ -18,6 +18,7 @@ from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_en
 from benchmarks.peers.shared import (
     BOS_ID,
     PAD_ID,
+    Schedule,
     Step,
     Translate,
     before_the_end,
@@ -72,6 +73,7 @@ def build(config: TransformerConfig) -> TransformerModelBase:
     ):
         side.embed_dim, side.ffn_embed_dim = config.d_model, config.d_ff
         side.layers, side.attention_heads = layers, config.num_heads
+        side.normalize_before = config.norm == "pre"
     theirs.decoder.input_dim = theirs.decoder.output_dim = config.d_model
     theirs.dropout = config.dropout
     theirs.share_all_embeddings = theirs.share_decoder_input_output_embed = True
@@ -81,7 +83,9 @@ def build(config: TransformerConfig) -> TransformerModelBase:
     return TransformerModelBase.build_model(theirs, task)
 
 
-def training_step(model: TransformerModelBase, narrow: bool, warmup_steps: int) -> Step:
+def training_step(
+    model: TransformerModelBase, narrow: bool, schedule: Schedule
+) -> Step:
     """fairseq's own label-smoothed loss, divided by the number of tokens."""
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
@@ -97,7 +101,7 @@ def training_step(model: TransformerModelBase, narrow: bool, warmup_steps: int) 
         return smoothed / (target != PAD_ID).sum()
 
     width = model.cfg.encoder.embed_dim
-    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+    return optimizer_step(loss_of, model, width, narrow, schedule)
 
 
 def trained(folder: Path) -> TransformerModelBase:
@@ -148,6 +152,10 @@ def with_weights_of(ours: Transformer) -> TransformerModelBase:
                 mine.cross_attention_residual.norm.state_dict()
             )
             _copy_rest(mine, its)
+        if ours.config.norm == "pre":
+            for name in ("encoder", "decoder"):
+                last = getattr(ours, name).norm.state_dict()
+                getattr(model, name).layer_norm.load_state_dict(last)
     return model
 
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from benchmarks.peers.shared import (
     BOS_ID,
     PAD_ID,
+    Schedule,
     Step,
     Translate,
     before_the_end,
@@ -16,7 +17,7 @@ from benchmarks.peers.shared import (
 )
 
 
-def training_step(model: nn.Module, narrow: bool, warmup_steps: int) -> Step:
+def training_step(model: nn.Module, narrow: bool, schedule: Schedule) -> Step:
     """Logits from the model; its own loss knows no label smoothing, so torch's."""
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
@@ -29,7 +30,7 @@ def training_step(model: nn.Module, narrow: bool, warmup_steps: int) -> Step:
         return plain_loss(logits, target)
 
     width = model.config.d_model
-    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+    return optimizer_step(loss_of, model, width, narrow, schedule)
 
 
 def searcher(model: nn.Module) -> Translate:

@@ -11,6 +11,7 @@ from benchmarks.peers.shared import (
     BOS_ID,
     EOS_ID,
     PAD_ID,
+    Schedule,
     Step,
     optimizer_step,
     shift_right,
@@ -68,7 +69,7 @@ def build(config: TransformerConfig) -> Model:
     return build_model(sizes, words, words)
 
 
-def training_step(model: Model, narrow: bool, warmup_steps: int) -> Step:
+def training_step(model: Model, narrow: bool, schedule: Schedule) -> Step:
     """Its own loss, divided by the number of tokens."""
     model.loss_function = ("crossentropy", 0.1)
 
@@ -85,4 +86,4 @@ def training_step(model: Model, narrow: bool, warmup_steps: int) -> Step:
         return summed / (target != PAD_ID).sum()
 
     width = model.src_embed.embedding_dim
-    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+    return optimizer_step(loss_of, model, width, narrow, schedule)

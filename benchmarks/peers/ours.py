@@ -11,7 +11,7 @@ from aiayn.training import TrainingConfig
 from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.distributed import Processes
 from aiayn.training.trainer import Trainer
-from benchmarks.peers.shared import BOS_ID, EOS_ID, Step, Translate, padded
+from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 
 
 def build(config: TransformerConfig) -> Transformer:
@@ -22,7 +22,7 @@ def build(config: TransformerConfig) -> Transformer:
 def training_step(
     model: Transformer,
     narrow: bool,
-    warmup_steps: int,
+    schedule: Schedule,
     group: Processes | None = None,
 ) -> Step:
     """The trainer's own step."""
@@ -30,7 +30,8 @@ def training_step(
     config = TrainingConfig(
         model=model.config,
         precision="bf16" if narrow else "fp32",
-        warmup_steps=warmup_steps,
+        warmup_steps=schedule.warmup_steps,
+        learning_rate_scale=schedule.scale,
         device="cpu",
     )
     trainer = Trainer(config, model, BOS_ID, group)

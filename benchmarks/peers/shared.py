@@ -1,6 +1,7 @@
 """What several adapters share: the optimizer step of a model that returns its loss."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +15,20 @@ Step = Callable[[Tensor, Tensor], Tensor]
 Translate = Callable[[list[list[int]], int], list[list[int]]]
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """The paper's learning rate, equation (3), times a factor."""
+
+    warmup_steps: int = 4000
+    scale: float = 1.0
+
+    def rate(self, number: int, width: int) -> float:
+        """The rate of a step, counted from 1, for a model of that d_model."""
+        return self.scale * noam_rate(number, width, self.warmup_steps)
+
+
 def optimizer_step(
-    loss_of: Step, model: nn.Module, width: int, narrow: bool, warmup_steps: int
+    loss_of: Step, model: nn.Module, width: int, narrow: bool, schedule: Schedule
 ) -> Step:
     """Forward, loss, backward and Adam's step, at the paper's learning rate.
 
@@ -27,7 +40,7 @@ def optimizer_step(
         model: What Adam moves.
         width: The model's d_model, which the learning rate depends on.
         narrow: Compute in bfloat16 where autocast does.
-        warmup_steps: Steps in which the learning rate rises.
+        schedule: The learning rate.
     """
     adam = torch.optim.Adam(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True
@@ -38,7 +51,7 @@ def optimizer_step(
         nonlocal number
         number += 1
         model.train()  # a search may have come between two steps
-        adam.param_groups[0]["lr"] = noam_rate(number, width, warmup_steps)
+        adam.param_groups[0]["lr"] = schedule.rate(number, width)
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
             loss = loss_of(source, target)
         adam.zero_grad()

@@ -14,6 +14,7 @@ from benchmarks.peers.shared import (
     BOS_ID,
     EOS_ID,
     PAD_ID,
+    Schedule,
     Step,
     Translate,
     before_the_end,
@@ -36,11 +37,20 @@ class Model(nn.Module):
         self.register_buffer("positions", table)
         self.dropout = nn.Dropout(config.dropout)
         sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
-        encoder = nn.TransformerEncoderLayer(*sizes, batch_first=True)
-        decoder = nn.TransformerDecoderLayer(*sizes, batch_first=True)
-        # Without the last LayerNorm that nn.Transformer itself adds to both stacks.
-        self.encoder = nn.TransformerEncoder(encoder, config.num_encoder_layers)
-        self.decoder = nn.TransformerDecoder(decoder, config.num_decoder_layers)
+        pre = config.norm == "pre"
+        kind = {"batch_first": True, "norm_first": pre}
+        # nn.Transformer itself adds a last LayerNorm to post-norm stacks too.
+        last = [nn.LayerNorm(config.d_model) if pre else None for _ in range(2)]
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(*sizes, **kind),
+            config.num_encoder_layers,
+            last[0],
+        )
+        self.decoder = nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(*sizes, **kind),
+            config.num_decoder_layers,
+            last[1],
+        )
 
     def embed(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens) * self.scale
@@ -68,14 +78,14 @@ def build(config: TransformerConfig) -> Model:
     return Model(config)
 
 
-def training_step(model: Model, narrow: bool, warmup_steps: int) -> Step:
+def training_step(model: Model, narrow: bool, schedule: Schedule) -> Step:
     """The plain step."""
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
         return plain_loss(model(source, shift_right(target)), target)
 
     width = model.embedding.embedding_dim
-    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+    return optimizer_step(loss_of, model, width, narrow, schedule)
 
 
 def trained(folder: Path) -> Model:

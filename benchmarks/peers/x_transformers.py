@@ -6,6 +6,7 @@ from x_transformers import XTransformer
 from aiayn.model import TransformerConfig
 from benchmarks.peers.shared import (
     PAD_ID,
+    Schedule,
     Step,
     optimizer_step,
     plain_loss,
@@ -41,7 +42,7 @@ def build(config: TransformerConfig) -> XTransformer:
     )
 
 
-def training_step(model: XTransformer, narrow: bool, warmup_steps: int) -> Step:
+def training_step(model: XTransformer, narrow: bool, schedule: Schedule) -> Step:
     """The plain step."""
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
@@ -53,4 +54,4 @@ def training_step(model: XTransformer, narrow: bool, warmup_steps: int) -> Step:
         return plain_loss(logits, target)
 
     width = model.encoder.emb_dim
-    return optimizer_step(loss_of, model, width, narrow, warmup_steps)
+    return optimizer_step(loss_of, model, width, narrow, schedule)

@@ -1,4 +1,4 @@
-"""The directives ``{training-step-benchmark}`` and ``{decoding-benchmark}``.
+"""``{training-step-benchmark}``, ``{decoding-benchmark}``, ``{quality-benchmark}``.
 
 They draw what ``python -m benchmarks.…`` recorded under ``benchmarks/records``: a table
 for each case, with a bar in each row, and where and when it was measured.
@@ -58,8 +58,9 @@ class TrainingStep(BenchmarkDirective):
             rows = training_rows(record, precision)
             if rows:
                 header = ["", "target tokens/s", "ours, times", "GFLOP/s", "peak MB"]
-                made += [nodes.paragraph("", "", nodes.strong("", precision))]
+                made += [heading(precision, record, {"precision": precision})]
                 made += [with_bars(table(header, rows), rows)]
+                made += losses(record, {"precision": precision})
         return made
 
 
@@ -74,10 +75,49 @@ class Decoding(BenchmarkDirective):
             search = "greedy" if case["beam_size"] == 1 else f"beam {case['beam_size']}"
             title = f"{search}, {WORKLOADS[case['workload']]}"
             header = ["", "sentences/s", "ours, times", "same output", "peak MB"]
-            made += [nodes.paragraph("", "", nodes.strong("", title))]
+            made += [heading(title, record, case)]
             rows = decoding_rows(record, case)
             made += [with_bars(table(header, rows), rows)]
         return made
+
+
+class TimeToQuality(BenchmarkDirective):
+    """Minutes of training until a translator is good."""
+
+    record = "time_to_quality"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        wanted = f"{record['settings']['bleu']:g}"
+        header = ["", "precision", "seed", f"minutes to {wanted} BLEU", "steps"]
+        rows = [
+            [
+                PEERS[m["peer"]].title,
+                m["precision"],
+                str(m["seed"]),
+                f"{m['seconds'] / 60:.1f}"
+                if m["reached"]
+                else f"not reached: {m['curve'][-1]['bleu']:.1f}",
+                f"{m['curve'][-1]['step']:,}",
+            ]
+            for m in record["measurements"]
+        ]
+        return [table(header, rows)]
+
+
+def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.Node:
+    """A table's line above it: what was measured, and how often."""
+    rounds = summary.number_of_rounds(record, case)
+    often = f", median of {rounds} rounds" if rounds > 1 else ", one round"
+    return nodes.paragraph("", "", nodes.strong("", title), nodes.Text(often))
+
+
+def losses(record: dict[str, Any], case: dict[str, Any]) -> list[nodes.Node]:
+    """The plain form learns the same: dropout alone draws other numbers there."""
+    found = [summary.mean_loss(record, peer, case) for peer in ("ours", "plain")]
+    if None in found:
+        return []
+    text = "Mean loss of the timed steps: {:.3f}; in the plain form {:.3f}."
+    return [nodes.paragraph("", text.format(*found))]
 
 
 def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
@@ -174,4 +214,5 @@ def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
     app.add_directive("decoding-benchmark", Decoding)
+    app.add_directive("quality-benchmark", TimeToQuality)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,6 +5,7 @@ the benchmark itself, which records the share that is identical.
 """
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,10 +21,10 @@ SOURCE = torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]])
 TARGET = torch.tensor([[4, 11, 2, 0], [21, 13, 17, 2]])
 
 
-@pytest.fixture
-def model():
+@pytest.fixture(params=["post", "pre"])
+def model(request):
     """A model of ours with every weight random, the norms' and the biases' too."""
-    made = Transformer(CONFIG)
+    made = Transformer(replace(CONFIG, norm=request.param))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
@@ -40,7 +41,7 @@ def test_the_weights_make_the_same_model_of_torchs_layers(model):
 
 def test_greedy_searches_agree(model):
     """On a model that has learnt two sentences by heart, so that its outputs end."""
-    step = ours.training_step(model, False, 50)
+    step = ours.training_step(model, False, shared.Schedule(50))
     for _ in range(150):
         step(SOURCE, TARGET)
     rows = [[5, 9, 14, 7, 2], [8, 6, 2]]
@@ -50,9 +51,9 @@ def test_greedy_searches_agree(model):
 
 def test_training_steps_take_the_same_loss_and_move_alike(model):
     """Two steps, so that the second loss depends on the first update."""
-    theirs = torch_nn.with_weights_of(model)
-    our_step = ours.training_step(copy.deepcopy(model), False, 100)
-    their_step = torch_nn.training_step(theirs, False, 100)
+    theirs, schedule = torch_nn.with_weights_of(model), shared.Schedule(100)
+    our_step = ours.training_step(copy.deepcopy(model), False, schedule)
+    their_step = torch_nn.training_step(theirs, False, schedule)
     our_losses = [our_step(SOURCE, TARGET) for _ in range(2)]
     their_losses = [their_step(SOURCE, TARGET) for _ in range(2)]
     # float32 sums in another order; torch's attention has biases that ours has not,

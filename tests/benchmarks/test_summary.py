@@ -15,7 +15,11 @@ FP32 = {"precision": "fp32"}
 
 def measurement(peer, number, seconds, **more):
     known = {"peer": peer, "round": number, "precision": "fp32", "seconds": seconds}
-    return known | {"cpu_seconds": 2 * seconds, "peak_mb": 100 * number} | more
+    return (
+        known
+        | {"cpu_seconds": 2 * seconds, "peak_mb": 100 * number, "loss": 8.5}
+        | more
+    )
 
 
 RECORD = {
@@ -53,6 +57,7 @@ def test_operations_a_second_and_memory():
 def test_the_table_names_all_who_were_measured_and_who_was_not():
     text = "\n".join(summary.training_lines(RECORD))
     assert "1.50 ×" in text
+    assert "loss 8.500" in text
     assert "t5: not measured. pip failed." in text
     assert summary.peers_in(RECORD) == ["ours", "bart"]
 
