@@ -60,17 +60,19 @@ class Model(nn.Module):
         return self.encoder(self.embed(source), src_key_padding_mask=source == PAD_ID)
 
     def decode(self, written: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-        states = self.decoder(
+        return self.decoder(
             self.embed(written),
             memory,
             tgt_mask=nn.Transformer.generate_square_subsequent_mask(written.size(1)),
             tgt_is_causal=True,
             memory_key_padding_mask=source == PAD_ID,
         )
+
+    def project(self, states: Tensor) -> Tensor:
         return F.linear(states, self.embedding.weight)
 
     def forward(self, source: Tensor, written: Tensor) -> Tensor:
-        return self.decode(written, self.encode(source), source)
+        return self.project(self.decode(written, self.encode(source), source))
 
 
 def build(config: TransformerConfig) -> Model:
@@ -106,7 +108,7 @@ def searcher(model: Model) -> Translate:
         written = source.new_full((len(source), 1), BOS_ID)
         ended = torch.zeros(len(source), dtype=torch.bool)
         for _ in range(source.size(1) + 50):
-            logits = model.decode(written, memory, source)[:, -1]
+            logits = model.project(model.decode(written, memory, source)[:, -1])
             logits[:, [PAD_ID, BOS_ID]] = -math.inf
             token = logits.argmax(-1)
             written = torch.cat([written, token[:, None]], dim=1)
