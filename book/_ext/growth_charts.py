@@ -1,19 +1,22 @@
-"""The directive ``{growth-benchmark}``: speed and memory as the sizes grow.
+"""The directives ``{growth-benchmark}`` and ``{quality-benchmark}``, which draw curves.
 
-One picture an axis of what ``python -m benchmarks.growth`` recorded: measured points,
-and the curve that arithmetic predicts from the size in the middle.
+The first has one picture an axis of what ``python -m benchmarks.growth`` recorded:
+measured points, and the curve that arithmetic predicts from the size in the middle. The
+second has a table and a picture of what ``python -m benchmarks.time_to_quality`` did.
 """
 
 from typing import Any
 
 import matplotlib.pyplot as plt
 from docutils import nodes
+from run_times import table
 from speed_tables import BenchmarkDirective
 from sphinx.application import Sphinx
 
 from aiayn.book.colours import KEY, NEUTRAL
 from aiayn.book.plots import figure, use_theme
 from benchmarks import summary
+from benchmarks.peers import PEERS
 
 LABELS = {
     "length": "tokens a sentence",
@@ -64,7 +67,53 @@ def chart(points: list[dict[str, float]], label: str) -> Any:
     return figure(drawing, f"Measured beside predicted, by {label}. {spoken}.")
 
 
+class TimeToQuality(BenchmarkDirective):
+    """Minutes of training until a translator is good, and the way there."""
+
+    record = "time_to_quality"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        wanted = f"{record['settings']['bleu']:g}"
+        header = ["", "precision", "seed", f"minutes to {wanted} BLEU", "steps"]
+        rows = [quality_row(run) for run in record["measurements"]]
+        use_theme()
+        html = quality_chart(record)._repr_html_()
+        return [table(header, rows), nodes.raw("", html, format="html")]
+
+
+def quality_row(run: dict[str, Any]) -> list[str]:
+    """One training: how long it took, or how far it came."""
+    last = run["curve"][-1]
+    minutes = f"{run['seconds'] / 60:.1f}"
+    if not run["reached"]:
+        minutes = f"not in {minutes}; {last['bleu']:.1f} BLEU"
+    title = PEERS[run["peer"]].title
+    return [title, run["precision"], str(run["seed"]), minutes, f"{last['step']:,}"]
+
+
+def quality_chart(record: dict[str, Any]) -> Any:
+    """BLEU over minutes of training: a line a run, ours in colour."""
+    drawing, panel = plt.subplots(figsize=(7.6, 2.8), layout="constrained")
+    spoken = []
+    for run in record["measurements"]:
+        role = KEY if run["peer"] == summary.OURS else NEUTRAL
+        minutes = [point["seconds"] / 60 for point in run["curve"]]
+        scores = [point["bleu"] for point in run["curve"]]
+        title = PEERS[run["peer"]].title
+        panel.plot(minutes, scores, color=role.mark)
+        panel.annotate(title, (minutes[-1], scores[-1]), ha="right", va="bottom")
+        spoken.append(f"{title}: {scores[-1]:.1f} after {minutes[-1]:.1f} minutes")
+    panel.axhline(record["settings"]["bleu"], color=NEUTRAL.mark, linestyle="--")
+    panel.set_ylim(0)
+    panel.set_xlim(0)
+    panel.set_xlabel("minutes of training")
+    panel.set_title("BLEU on the validation split", fontsize=11, loc="left")
+    said = f"BLEU over minutes of training. {'; '.join(spoken)}."
+    return figure(drawing, said)
+
+
 def setup(app: Sphinx) -> dict:
-    """Register the directive."""
+    """Register the directives."""
+    app.add_directive("quality-benchmark", TimeToQuality)
     app.add_directive("growth-benchmark", Growth)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

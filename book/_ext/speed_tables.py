@@ -1,4 +1,4 @@
-"""``{training-step-benchmark}``, ``{decoding-benchmark}``, ``{quality-benchmark}``.
+"""The directives ``{training-step-benchmark}`` and ``{decoding-benchmark}``.
 
 They draw what ``python -m benchmarks.…`` recorded under ``benchmarks/records``: a table
 for each case, with a bar in each row, and where and when it was measured.
@@ -79,29 +79,6 @@ class Decoding(BenchmarkDirective):
             rows = decoding_rows(record, case)
             made += [with_bars(table(header, rows), rows)]
         return made
-
-
-class TimeToQuality(BenchmarkDirective):
-    """Minutes of training until a translator is good."""
-
-    record = "time_to_quality"
-
-    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
-        wanted = f"{record['settings']['bleu']:g}"
-        header = ["", "precision", "seed", f"minutes to {wanted} BLEU", "steps"]
-        rows = [
-            [
-                PEERS[m["peer"]].title,
-                m["precision"],
-                str(m["seed"]),
-                f"{m['seconds'] / 60:.1f}"
-                if m["reached"]
-                else f"not reached: {m['curve'][-1]['bleu']:.1f}",
-                f"{m['curve'][-1]['step']:,}",
-            ]
-            for m in record["measurements"]
-        ]
-        return [table(header, rows)]
 
 
 def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.Node:
@@ -214,5 +191,4 @@ def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
     app.add_directive("decoding-benchmark", Decoding)
-    app.add_directive("quality-benchmark", TimeToQuality)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,8 @@
 """Peers take turns, every measurement is kept, and an interrupted run goes on."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -66,6 +68,25 @@ def test_other_choices_begin_a_new_record(tmp_path, asked):
     asked.clear()
     record = measure(*words, settings={"batches": 3})
     assert len(asked) == len(record["measurements"]) == 3
+
+
+def test_a_record_names_every_command_that_added_to_it(tmp_path, asked, monkeypatch):
+    for rounds in ("1", "2", "2"):
+        monkeypatch.setattr(driver.sys, "argv", ["", "--rounds", rounds])
+        record = measure(tmp_path / "r.json", "--rounds", rounds, "--peers", "ours")
+    said = "python -m benchmarks.training_step --rounds"
+    assert record["command"] == f"{said} 1 && {said} 2"
+
+
+def test_memory_is_not_what_the_parent_once_held():
+    """Linux lets a child begin with its parent's ru_maxrss."""
+    if not driver.Path("/proc/self/status").exists():
+        pytest.skip("Only where there is a /proc.")
+    held = bytearray(600 * 2**20)  # touched: zeros are written
+    code = "from benchmarks.worker import peak_kilobytes; print(peak_kilobytes())"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 0 < int(found.stdout) < len(held) // 1024
 
 
 def test_a_record_names_no_folder_of_the_machine():
