@@ -154,7 +154,7 @@ def with_bars(made: nodes.table, rows: list[list[str]]) -> nodes.table:
 
 def times(ratio: float | None) -> str:
     """A ratio as people read it; nothing where ours was not measured."""
-    return "" if ratio is None else f"{ratio:.2f} ×"
+    return "" if ratio is None else f"{ratio:.2f}\N{NO-BREAK SPACE}×"
 
 
 def closing(record: dict[str, Any]) -> list[nodes.Node]:
