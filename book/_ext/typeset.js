@@ -24,8 +24,8 @@ const read = root => mathml.visitTree(root).replace(/\n\s*| id="[^"]*"/g, "");
 // or a comma that no bracket holds, and a long piece behind an operator as well.
 const { REL, BIN, OPEN, CLOSE, PUNCT } = parts.core.MmlTree.MmlNode.TEXCLASS;
 const LONG = 12; // characters, a good third of a phone's line
-const length = nodes => nodes.reduce((sum, node) =>
-  sum + (adaptor.kind(node) === "mjx-c" ? 1 : length(adaptor.childNodes(node))), 0);
+const length = nodes => nodes.reduce((sum, node) => // ½ is a text, for want of a glyph
+  sum + (/^(mjx-c|#text)$/.test(adaptor.kind(node)) ? 1 : length(adaptor.childNodes(node))), 0);
 
 function pieces(nodes, classes) {
   const found = [[]];

@@ -60,7 +60,7 @@
   // On a narrow page a chart that takes the page's width has less room for words: titles
   // are set in several lines, the words of a legend below each other.
   const NARROW = 480;
-  const LETTER = { title: 8.6, axis: 7.4 };  // the widths of a letter, generously
+  const LETTER = { title: 9.4, axis: 7.4 };  // the widths of a letter, generously
   const inLines = (text, width, letter) => {
     if (typeof text !== "string" || text.length * letter <= width) return text;
     const lines = [""];
