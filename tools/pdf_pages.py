@@ -11,6 +11,9 @@ A4 = {"paperWidth": 8.27, "paperHeight": 11.69}  # inches, as Chromium wants the
 MARGINS = {"marginTop": 0.8, "marginBottom": 0.9, "marginLeft": 0.8, "marginRight": 0.8}
 NO_MARGINS = dict.fromkeys(MARGINS, 0)
 
+# Charts are drawn for the window: the paper's text, and the page's own margins.
+WINDOW = 680  # CSS pixels: 6.67 inches, and 20 pixels on either side
+
 # Folded code that only draws a chart or sets up stays away; everything else opens.
 # Anchors that other pages link to must be linked to here, for Chromium records the
 # place of those alone.
@@ -56,7 +59,7 @@ h3 { font-size: 11pt; margin: 3mm 0 1mm; break-after: avoid }
 
 def print_page(browser: Browser, path: str, linked: set[str]) -> tuple[str, PdfReader]:
     """A page's title, and the page as Chromium prints it."""
-    browser.look(820, "light")
+    browser.look(WINDOW, "light")
     browser.open(f"{path}.html")
     title = browser.run(PREPARE, sorted(linked - {""}))
     browser.settle()

@@ -20,6 +20,7 @@ from myst_parser.sphinx_ext.mathjax import html_visit_displaymath
 from offline_assets import mathjax_folder
 from sphinx.application import Sphinx
 from sphinx.ext.mathjax import html_visit_math
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 NAME = "typeset"
@@ -45,9 +46,17 @@ DISPLAY = re.compile(r"\\\[(.*)\\\](?=</div>\s*$)", re.DOTALL)
 RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 OF_CHARACTER = re.compile(r"\.(mjx-c[0-9A-F]+)(?:\.(TEX-\w+))?")
 CHARACTER = re.compile(r'class="(mjx-c[0-9A-F]+)(?: (TEX-\w+))?')
-# The size at which MathJax's letters are as high as those around them.
-SAME_HEIGHT = """
+# What a line must not begin with behind a formula, or end with before one.
+CLINGS_AFTER = re.compile(r"[.,;:!?)\]’”%–—-]+\w*")
+CLINGS_BEFORE = re.compile(r"[(\[‘“]+$")
+# The size at which MathJax's letters are as high as those around them; where lines may
+# break: between the pieces of a long formula, not at the marks around it.
+OWN_RULES = """
 mjx-container[jax="CHTML"] { font-size: calc(1ex / 0.442); }
+mjx-math:has(> mjx-piece) { display: inline !important; }
+mjx-piece { display: inline-block; }
+.with-formula { white-space: nowrap; }
+mjx-math > wbr { white-space: normal; }
 mjx-assistive-mml {
   position: absolute !important; top: 0; left: 0; clip-path: inset(50%); width: 1px;
   height: 1px; overflow: hidden; user-select: none; white-space: nowrap;
@@ -100,7 +109,7 @@ def style_sheet(drawn: set[tuple[str, str]]) -> str:
     whole = engine().call("styles")
     for brace in "{}":  # in a text, where it would end the rule
         whole = whole.replace(f'content: "{brace}"', f'content: "\\{ord(brace):X}"')
-    return RULE.sub(kept, whole) + SAME_HEIGHT
+    return RULE.sub(kept, whole) + OWN_RULES
 
 
 def visitor(usual, written_as: re.Pattern, display: bool):
@@ -126,6 +135,36 @@ def visitor(usual, written_as: re.Pattern, display: bool):
             raise
 
     return visit
+
+
+class TogetherWithMarks(SphinxPostTransform):
+    """Keep a formula and the punctuation around it on one line.
+
+    A browser takes a formula for a picture, beside which a line may always break.
+    """
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **_: object) -> None:
+        for formula in list(self.document.findall(nodes.math)):
+            parent, place = formula.parent, formula.parent.index(formula)
+            before = self._cut(parent, place - 1, CLINGS_BEFORE.search)
+            after = self._cut(parent, place + 1, CLINGS_AFTER.match)
+            if before or after:
+                group = nodes.inline("", before, classes=["with-formula"])
+                formula.replace_self(group)
+                group += [formula, nodes.Text(after)]
+
+    def _cut(self, parent: nodes.Element, place: int, find) -> str:
+        """Take what clings out of the text at this place."""
+        text = parent[place] if 0 <= place < len(parent) else None
+        found = find(text.astext()) if isinstance(text, nodes.Text) else None
+        if not found:
+            return ""
+        rest = text[: found.start()] + text[found.end() :]
+        parent.replace(text, nodes.Text(rest))
+        return found[0]
 
 
 def choose_renderer(app: Sphinx, config) -> None:
@@ -163,6 +202,7 @@ def setup(app: Sphinx) -> dict:
         (visitor(html_visit_math, INLINE, False), None),
         (visitor(html_visit_displaymath, DISPLAY, True), None),
     )
+    app.add_post_transform(TogetherWithMarks)
     app.connect("config-inited", choose_renderer)
     app.connect("builder-inited", ask_for_styles)
     app.connect("build-finished", place_styles, priority=400)

@@ -57,6 +57,56 @@
     data: name => name.endsWith("_store"),  // Vega-Lite's selections
   });
 
+  // On a narrow page a chart that takes the page's width has less room for words: titles
+  // are set in several lines, the words of a legend below each other.
+  const NARROW = 480;
+  const LETTER = { title: 9.4, axis: 7.4 };  // the widths of a letter, generously
+  const inLines = (text, width, letter) => {
+    if (typeof text !== "string" || text.length * letter <= width) return text;
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const longer = `${lines.at(-1)} ${word}`.trim();
+      if (longer.length * letter <= width || !lines.at(-1)) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines;
+  };
+  const columns = (names, width) => Array.isArray(names)
+    ? Math.max(1, Math.floor(width / (40 + LETTER.axis * Math.max(...names.map(name => `${name}`.length)))))
+    : 1;
+  const narrowChannel = (name, channel, width) => {
+    if (!isObject(channel) || !("field" in channel || "aggregate" in channel)) return channel;
+    if (name === "x") return { ...channel, title: inLines(channel.title, width - 60, LETTER.axis) };
+    const drawn = /^(color|fill|stroke|shape|strokeDash|size|opacity)$/.test(name);
+    if (!drawn || channel.type === "quantitative" || channel.legend === null) return channel;
+    const beside = columns(channel.scale?.domain, width);
+    return { ...channel, legend: { ...channel.legend, columns: beside, labelLimit: width } };
+  };
+  const narrowed = (spec, width) => {
+    const result = { ...spec };
+    if (typeof spec.title === "string") result.title = inLines(spec.title, width - 10, LETTER.title);
+    if (spec.layer) result.layer = spec.layer.map(one => narrowed(one, width));
+    if (spec.encoding) {
+      result.encoding = Object.fromEntries(Object.entries(spec.encoding).map(
+        ([name, channel]) => [name, narrowChannel(name, channel, width)]));
+    }
+    return result;
+  };
+  const fitting = chart => {
+    const width = chart.element.clientWidth;
+    return chart.spec.width === "container" && width < NARROW
+      ? narrowed(chart.spec, width) : chart.spec;
+  };
+
+  // One that is only a little wider than the page is drawn a little smaller: it need not
+  // be scrolled, and its words can still be read.
+  const LITTLE = 1.26;
+  const shrink = element => {
+    const drawing = element.querySelector("svg");
+    const share = drawing ? drawing.getAttribute("width") / element.clientWidth : 0;
+    element.classList.toggle("shrunk", share > 1 && share <= LITTLE);
+  };
+
   async function paint(chart) {
     const state = chart.view && chosen(chart.view);
     if (chart.view) {
@@ -67,11 +117,12 @@
     const options = merged({ renderer: "svg", actions: false, ast: true, ...chart.options }, {
       config: pageConfig(),
     });
-    const result = await (await loadVega())(chart.element, chart.spec, options);
+    const result = await (await loadVega())(chart.element, fitting(chart), options);
     chart.element.style.minHeight = "";
     chart.view = result.view;
     if (state) result.view.setState(state);
     await result.view.runAsync();
+    shrink(chart.element);
     return result;
   }
 

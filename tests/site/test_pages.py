@@ -59,6 +59,14 @@ def test_formulas_are_typeset(browser, page):
     assert refused == []
 
 
+def test_no_dollar_sign_is_left_of_a_formula(site, page):
+    """One that Markdown does not see: it stands there as it was typed."""
+    text = (site / page).read_text(encoding="utf-8").partition("<article")[2]
+    text = re.sub(r"<(pre|code|script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", "", text)
+    assert re.findall(r".{0,30}\$.{0,30}", shown) == []
+
+
 def test_figures_have_a_text_alternative(browser, page):
     """An image says what it shows; a chart has a label."""
     browser.look(1280, "light")

@@ -14,6 +14,7 @@ import style_rules
 import style_sheets
 from callouts import callout, make_callout
 from docutils import nodes
+from docutils.utils import new_document
 from myst_parser.config.main import MdParserConfig
 from myst_parser.mdit_to_docutils.base import DocutilsRenderer
 from myst_parser.parsers.mdit import create_md_parser
@@ -221,6 +222,27 @@ def test_a_formula_is_typeset_and_can_be_read():
         assert f".{name}.{font}::before" in sheet or f".{name}::before" in sheet
     assert "mjx-c.mjx-c1D44E" not in sheet  # an a, which is not drawn
     assert sheet.count("{") == sheet.count("}")
+
+
+def test_a_long_formula_in_a_line_breaks_behind_a_relation():
+    """A short one does not, nor one that has its own line; ½ is no glyph."""
+    pytest.importorskip("py_mini_racer")
+    long, short = r"(a \cdot h_1 + b \cdot h_2) / 13 = (8/13,\ ½)", "a = ½"
+    pieces = formulas.typeset(long, False).count("<mjx-piece>")
+    assert pieces > 1
+    assert formulas.typeset(long, False).count("<wbr>") == pieces - 1
+    assert "mjx-piece" not in formulas.typeset(long, True)
+    assert "mjx-piece" not in formulas.typeset(short, False)
+
+
+def test_marks_stay_with_their_formula():
+    document = new_document("page")
+    paragraph = nodes.paragraph("", "so (", nodes.math("", "n"), nodes.Text("), yes."))
+    document += paragraph
+    formulas.TogetherWithMarks(document).run()
+    assert paragraph.astext() == "so (n), yes."
+    (group,) = paragraph.findall(nodes.inline)
+    assert group.astext() == "(n),"
 
 
 def test_a_formula_that_mathjax_refuses_is_told():
