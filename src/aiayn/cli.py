@@ -100,7 +100,7 @@ def resume(
 
     aiayn resume runs/multi30k
 
-    aiayn resume runs/multi30k --steps 6000
+    aiayn resume runs/multi30k --steps 15000
 
     Args:
         run: The run's folder.

@@ -1,7 +1,9 @@
 """Recorded runs: complete, repeatable by one command, and found by name."""
 
 import math
+import shlex
 from collections import Counter
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from aiayn.book import heads, scaling
 from aiayn.book.parsing import SEEDS, SIZES, small_parser
 from aiayn.book.records import load_record
+from aiayn.cli import main
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS
 from aiayn.training import TrainingConfig, miniature
@@ -47,6 +50,19 @@ def test_a_record_says_what_was_run_where_and_what_came_of_it(name):
 def test_a_record_s_configuration_can_still_be_read(name):
     config = TrainingConfig.from_dict(load_record(name)["config"])
     assert not config.output.is_absolute()
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_record_s_command_asks_for_what_was_run(name, monkeypatch):
+    """Whatever the recipes have become since."""
+    asked = []
+    monkeypatch.setattr("aiayn.cli.train_translator", asked.append)
+    monkeypatch.setattr("aiayn.cli._tell_result", lambda result: None)
+    record = load_record(name)
+    monkeypatch.setattr("sys.argv", shlex.split(record["command"]))
+    main()
+    ran = TrainingConfig.from_dict(record["config"])
+    assert replace(asked[0], output=ran.output, progress=ran.progress) == ran
 
 
 def test_the_searches_can_be_compared_and_repeated():
