@@ -42,6 +42,12 @@ CAN_WAIT = re.compile(
 )
 # Three hundred bytes that the page's own lines use at once: no request of their own.
 OPTIONS = re.compile(r'<script src="[^"]*_static/documentation_options\.js[^"]*">')
+# The theme's last script turns "auto" into light or dark, and the page is drawn anew.
+THEME_LATER = 'localStorage.getItem("theme") || "auto";'
+THEME_AT_ONCE = """
+      document.documentElement.dataset.mode !== "auto"
+      ? document.documentElement.dataset.mode
+      : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
 NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
@@ -141,6 +147,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         if NEEDS_THEM_AT_ONCE not in tidy:
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
         tidy = OPTIONS.sub(lambda _: options, tidy)
+        tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ASKED_FOR_TOO_EARLY.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)

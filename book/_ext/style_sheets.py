@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from sphinx.application import Sphinx
 from cut_fonts import with_cut_fonts
+from sphinx.application import Sphinx
 from style_rules import asked_for, usable, words_of_page, words_of_script
 
 MODEL = "genindex.html"  # written anew by every build
@@ -89,14 +89,11 @@ def loaded_scripts(out: Path, pages: Iterable[str]) -> list[str]:
         path: path.read_text(encoding="utf-8")
         for path in (out / "_static").rglob("*.js")
     }
-    named = {name for page in pages for name in SCRIPT_NAME.findall(page)}
-    while more := {
-        name
-        for path, text in there.items()
-        if path.name in named
-        for name in SCRIPT_NAME.findall(text)
-    } - named:
+    named, more = set(), {name for page in pages for name in SCRIPT_NAME.findall(page)}
+    while more:
         named |= more
+        texts = (text for path, text in there.items() if path.name in named)
+        more = {name for text in texts for name in SCRIPT_NAME.findall(text)} - named
     return [text for path, text in there.items() if path.name in named]
 
 
