@@ -48,6 +48,15 @@ THEME_AT_ONCE = """
       document.documentElement.dataset.mode !== "auto"
       ? document.documentElement.dataset.mode
       : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
+# The theme measures a box and marks it, then the next, and each time the page is laid
+# out anew. First all are measured, then those are marked that need it.
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+ONE_BY_ONE = re.compile(
+    r'(document\.querySelectorAll\("pre, [^"]*"\))'
+    r"\.forEach\(\((\w)=>\{\2\.tabIndex=([^{}]*\?0:-1)\}\)\)"
+)
+ALL_AT_ONCE = r"""Array.from(\1,(\2=>[\2,\3])).forEach((([box,index])=>{
+if(box.tabIndex!==index)box.tabIndex=index}))"""
 NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
@@ -138,8 +147,13 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
     """Mend in the finished pages what the theme offers no option for."""
     if exception or app.builder.format != "html":
         return
-    own = Path(app.outdir) / "_static" / "documentation_options.js"
-    options = f"<script>{own.read_text(encoding='utf-8')}"
+    static = Path(app.outdir) / "_static"
+    script = static / THEME_SCRIPT
+    if script.exists():
+        quick = ONE_BY_ONE.sub(ALL_AT_ONCE, script.read_text(encoding="utf-8"))
+        script.write_text(quick, encoding="utf-8")
+    own = (static / "documentation_options.js").read_text(encoding="utf-8")
+    options = f"<script>{own}"
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import cut_fonts
@@ -11,6 +12,7 @@ import formulas
 import glossary_links
 import offline_assets
 import page_description
+import pydata_sphinx_theme
 import pytest
 import site_colours
 import style_rules
@@ -150,6 +152,17 @@ def test_the_options_stand_in_the_page(tmp_path):
         for name in ("a.html", "book/b.html"):
             text = (tmp_path / name).read_text()
             assert text == r"<script>let o = '\1';</script><p>"
+
+
+def test_what_the_theme_does_late_or_slowly_is_found():
+    """The theme that is installed still has both places; else they are left alone."""
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme"
+    script = (theme / "static" / offline_assets.THEME_SCRIPT).read_text("utf-8")
+    made, times = offline_assets.ONE_BY_ONE.subn(offline_assets.ALL_AT_ONCE, script)
+    assert times == 1
+    assert offline_assets.ONE_BY_ONE.sub(offline_assets.ALL_AT_ONCE, made) == made
+    layout = (theme / "layout.html").read_text("utf-8")
+    assert offline_assets.THEME_LATER in layout
 
 
 def test_toggles_of_the_contents_get_a_name():
