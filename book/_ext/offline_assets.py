@@ -160,7 +160,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
         if NEEDS_THEM_AT_ONCE not in tidy:
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
-        tidy = OPTIONS.sub(lambda _: options, tidy)
+            tidy = OPTIONS.sub(lambda _: options, tidy)
         tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ASKED_FOR_TOO_EARLY.sub("", tidy)
