@@ -15,6 +15,7 @@ import altair
 import vl_convert
 from sphinx.application import Sphinx
 
+CHART_PLACES = Path(__file__).with_name("chart_places.js")
 MATHJAX_ENTRY = "mathjax/tex-mml-chtml.js"
 MATHJAX_FONTS = "output/chtml/fonts/woff-v2/"
 MATHJAX_PARTS = (
@@ -39,6 +40,23 @@ CAN_WAIT = re.compile(
     r"clipboard\.min|copybutton|togglebutton|design-tabs|site|"
     r"scripts/(?:sphinx-book-theme|bootstrap|pydata-sphinx-theme))\.js)"
 )
+# Three hundred bytes that the page's own lines use at once: no request of their own.
+OPTIONS = re.compile(r'<script src="[^"]*_static/documentation_options\.js[^"]*">')
+# The theme's last script turns "auto" into light or dark, and the page is drawn anew.
+THEME_LATER = 'localStorage.getItem("theme") || "auto";'
+THEME_AT_ONCE = """
+      document.documentElement.dataset.mode !== "auto"
+      ? document.documentElement.dataset.mode
+      : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
+# The theme measures a box and marks it, then the next, and each time the page is laid
+# out anew. First all are measured, then those are marked that need it.
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+ONE_BY_ONE = re.compile(
+    r'(document\.querySelectorAll\("pre, [^"]*"\))'
+    r"\.forEach\(\((\w)=>\{\2\.tabIndex=([^{}]*\?0:-1)\}\)\)"
+)
+ALL_AT_ONCE = r"""Array.from(\1,(\2=>[\2,\3])).forEach((([box,index])=>{
+if(box.tabIndex!==index)box.tabIndex=index}))"""
 NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
@@ -119,20 +137,31 @@ def choose_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
         if "thebe" not in str(getattr(sheet, "filename", sheet))
     ]
     if "vegaEmbed" in (context.get("body") or ""):
-        app.add_js_file(None, body=vega_announcement(), priority=100)
-        app.add_js_file("charts.js", priority=110)  # it loads Vega when it is needed
+        places = CHART_PLACES.read_text(encoding="utf-8")
+        app.add_js_file(None, body=f"{vega_announcement()}\n{places}", priority=100)
+        # It draws, and loads Vega when it is needed.
+        app.add_js_file("charts.js", priority=110, loading_method="defer")
 
 
 def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
     """Mend in the finished pages what the theme offers no option for."""
     if exception or app.builder.format != "html":
         return
+    static = Path(app.outdir) / "_static"
+    script = static / THEME_SCRIPT
+    if script.exists():
+        quick = ONE_BY_ONE.sub(ALL_AT_ONCE, script.read_text(encoding="utf-8"))
+        script.write_text(quick, encoding="utf-8")
+    own = (static / "documentation_options.js").read_text(encoding="utf-8")
+    options = f"<script>{own}"
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
         if NEEDS_THEM_AT_ONCE not in tidy:
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
+            tidy = OPTIONS.sub(lambda _: options, tidy)
+        tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ASKED_FOR_TOO_EARLY.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)

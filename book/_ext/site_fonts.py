@@ -5,12 +5,14 @@ Font License, copied beside the fonts) and are cut down to the characters that E
 languages and simple formulas use.
 """
 
+import logging
 from importlib.metadata import distribution
 from pathlib import Path
 
 from fontTools import subset
 from sphinx.application import Sphinx
 
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells every step
 FACES = [  # wheel, file, family, weight, style
     ("font-source-serif-pro", "SourceSerifPro-Regular", "Book Serif", 400, "normal"),
     ("font-source-serif-pro", "SourceSerifPro-It", "Book Serif", 400, "italic"),
@@ -44,14 +46,15 @@ def font_file(wheel: str, name: str) -> Path:
     return Path(str(next(file for file in files if file.name == name).locate()))
 
 
-def cut(source: Path, target: Path) -> None:
+def cut(source: Path, target: Path, characters: list[int] = CHARACTERS) -> None:
     """Write the part of a font that the book uses, compressed for the web."""
     options = subset.Options(
         flavor="woff2", layout_features=FEATURES, desubroutinize=True
     )
+    options.drop_tables += ["FFTM"]  # when it was made
     font = subset.load_font(str(source), options)
     subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=CHARACTERS)
+    subsetter.populate(unicodes=characters)
     subsetter.subset(font)
     subset.save_font(font, str(target), options)
 

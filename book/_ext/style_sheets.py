@@ -2,23 +2,27 @@
 
 A phone draws nothing until it has them all. The list is that of the index, a page that
 has none of its own; what single pages add stays beside it. Rules that no page can use
-are left out, such as Font Awesome's for two thousand icons.
+are left out, such as Font Awesome's for two thousand icons; so are the letters of its
+font and MathJax's that no rule draws.
 """
 
 import hashlib
 import posixpath
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
+from cut_fonts import with_cut_fonts
 from sphinx.application import Sphinx
-from style_rules import usable, words_of_page, words_of_script
+from style_rules import asked_for, usable, words_of_page, words_of_script
 
 MODEL = "genindex.html"  # written anew by every build
 SHEET = re.compile(r'\s*<link\b(?=[^>]*rel="stylesheet")[^>]*href="([^"]+)"[^>]*>')
 MADE = re.compile(r"_static/all-[0-9a-f]+\.css")
 IMPORT = re.compile(r"""@import\s+(?:url\()?["']?([^"')]+)["']?\)?\s*;""")
 ADDRESS = re.compile(r"""url\(\s*["']?(?!data:|#)([^"')]+)["']?\s*\)""")
+SCRIPT_NAME = re.compile(r"[\w.-]+\.js\b")
 SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=.*?\*/")
 
 
@@ -56,10 +60,18 @@ def join_sheets(app: Sphinx, exception: Exception | None) -> None:
         if "_static" not in path.relative_to(out).parts
     }
     common = [urlsplit(address).path for address in sheets(pages[out / MODEL])]
-    scripts = [path.read_text("utf-8") for path in (out / "_static").rglob("*.js")]
+    scripts = loaded_scripts(out, pages.values())
     words = set().union(*map(words_of_page, pages.values()))
     words |= set().union(*map(words_of_script, scripts))
     text = usable("\n".join(whole(out, name) for name in common), words)
+    own = {
+        _to(path.relative_to(out).as_posix(), address)
+        for path, page in pages.items()
+        for address in sheets(page)
+    }.difference(common)
+    others = [whole(out, name) for name in sorted(own) if not MADE.fullmatch(name)]
+    text = asked_for(text, "\n".join([*pages.values(), *scripts, *others]))
+    text = with_cut_fonts(text, out / "_static")
     made = f"_static/all-{hashlib.sha256(text.encode()).hexdigest()[:8]}.css"
     for old in (out / "_static").glob("all-*.css"):
         old.unlink()
@@ -71,14 +83,27 @@ def join_sheets(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(joined, encoding="utf-8")
 
 
+def loaded_scripts(out: Path, pages: Iterable[str]) -> list[str]:
+    """The scripts that a page or another script names; themes bring more than those."""
+    there = {
+        path: path.read_text(encoding="utf-8")
+        for path in (out / "_static").rglob("*.js")
+    }
+    named, more = set(), {name for page in pages for name in SCRIPT_NAME.findall(page)}
+    while more:
+        named |= more
+        texts = (text for path, text in there.items() if path.name in named)
+        more = {name for text in texts for name in SCRIPT_NAME.findall(text)} - named
+    return [text for path, text in there.items() if path.name in named]
+
+
 def asking_for(page: str, here: str, common: set[str], made: str) -> str:
     """The page with one link for the common style sheets, where the first one was."""
     first = True
 
     def replaced(found: re.Match) -> str:
         nonlocal first
-        target = urljoin(f"/{here}", urlsplit(found[1]).path).lstrip("/")
-        if target not in common:
+        if _to(here, found[1]) not in common:
             return found[0]
         link = f'\n<link rel="stylesheet" href="{_from(here, made)}" />'
         kept, first = (link if first else ""), False
@@ -86,6 +111,10 @@ def asking_for(page: str, here: str, common: set[str], made: str) -> str:
 
     # A page that an earlier build wrote asks for that build's file.
     return SHEET.sub(replaced, MADE.sub(made, page))
+
+
+def _to(here: str, address: str) -> str:
+    return urljoin(f"/{here}", urlsplit(address).path).lstrip("/")
 
 
 def _from(here: str, target: str) -> str:

@@ -2,6 +2,7 @@
    is switched too, and its ways (no menu; SVG, which stays sharp and can be read aloud). */
 (() => {
   const VEGA = new URL("vendor/vega.js", document.currentScript.src).href;
+  const embed = window.vegaEmbed;  // chart_places.js: what Altair's output calls
   const charts = new Set();
 
   // Vega is large: it is loaded when the first chart comes near the screen, and not
@@ -141,27 +142,13 @@
     }
   }, { rootMargin: "800px 0px" });
 
-  // About as tall as the chart will be, so that little moves when it is drawn: charts in a
-  // column one below the other, in a row as tall as the tallest, then controls.
-  const drawing = spec => {
-    if (spec.vconcat) return spec.vconcat.map(drawing).reduce((sum, one) => sum + one, 0);
-    if (spec.hconcat) return Math.max(...spec.hconcat.map(drawing));
-    if (spec.spec) return drawing({ height: spec.height, ...spec.spec });
-    return (typeof spec.height === "number" ? spec.height : 240) + 60;
+  // The charts that the page has placed already, and any that still comes.
+  const take = chart => {
+    charts.add(chart);
+    near.observe(chart.element);
   };
-  const tall = spec =>
-    drawing(spec) + 40 * (spec.params || []).filter(param => param.bind).length;
-
-  // What Altair's output calls for each chart.
-  function embed(element, spec, options) {
-    const target = typeof element === "string" ? document.querySelector(element) : element;
-    return new Promise((done, failed) => {
-      charts.add({ element: target, spec, options, done, failed });
-      target.style.minHeight = `${tall(spec)}px`;
-      near.observe(target);
-    });
-  }
-  window.vegaEmbed = embed;
+  embed.waiting.forEach(take);
+  embed.waiting = { push: take };
 
   // For printing, and for tests.
   window.drawAllCharts = () => {

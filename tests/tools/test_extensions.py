@@ -3,11 +3,16 @@
 import itertools
 import json
 import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
+import cut_fonts
 import formulas
 import glossary_links
 import offline_assets
 import page_description
+import pydata_sphinx_theme
 import pytest
 import site_colours
 import style_rules
@@ -15,6 +20,7 @@ import style_sheets
 from callouts import callout, make_callout
 from docutils import nodes
 from docutils.utils import new_document
+from fontTools.ttLib import TTFont
 from myst_parser.config.main import MdParserConfig
 from myst_parser.mdit_to_docutils.base import DocutilsRenderer
 from myst_parser.parsers.mdit import create_md_parser
@@ -121,7 +127,7 @@ def test_only_scripts_that_can_wait_are_put_off():
     ]
     stays = [
         '<script src="../_static/documentation_options.js?v=1"></script>',
-        '<script src="../_static/charts.js"></script>',
+        '<script src="../_static/searchtools.js"></script>',
         "<script>let toggleHintShow = 'Click to show';</script>",
     ]
     for script in waits:
@@ -129,6 +135,35 @@ def test_only_scripts_that_can_wait_are_put_off():
         assert put_off == script.replace("<script ", '<script defer="defer" ')
     for script in stays:
         assert not offline_assets.CAN_WAIT.search(script)
+
+
+def test_the_options_stand_in_the_page(tmp_path):
+    """Where they were asked for, since the lines behind them use them at once."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "documentation_options.js").write_text(r"let o = '\1';")
+    page = '<script src="{}_static/documentation_options.js?v=1"></script><p>'
+    for name, up in (("a.html", ""), ("book/b.html", "../")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(page.format(up))
+    builder = SimpleNamespace(format="html")
+    for _ in range(2):  # as often as the site is built
+        offline_assets.tidy_pages(
+            SimpleNamespace(builder=builder, outdir=tmp_path), None
+        )
+        for name in ("a.html", "book/b.html"):
+            text = (tmp_path / name).read_text()
+            assert text == r"<script>let o = '\1';</script><p>"
+
+
+def test_what_the_theme_does_late_or_slowly_is_found():
+    """The theme that is installed still has both places; else they are left alone."""
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme"
+    script = (theme / "static" / offline_assets.THEME_SCRIPT).read_text("utf-8")
+    made, times = offline_assets.ONE_BY_ONE.subn(offline_assets.ALL_AT_ONCE, script)
+    assert times == 1
+    assert offline_assets.ONE_BY_ONE.sub(offline_assets.ALL_AT_ONCE, made) == made
+    layout = (theme / "layout.html").read_text("utf-8")
+    assert offline_assets.THEME_LATER.removesuffix('auto";') in layout
 
 
 def test_toggles_of_the_contents_get_a_name():
@@ -166,7 +201,8 @@ def test_a_rule_stays_if_a_page_can_use_it():
     )
     kept = [
         "p { color: red }",
-        ".lead, .gone { a: b }",
+        ".lead:is(.gone, p:not(.x)) { a: b }",
+        '[title="a,b"] .wide { a: b }',
         ".wide.lit::before { content: '}' }",
         ".lead:not(.gone) { a: b }",
         '.lead[href^="https://a.example.org"] { a: b }',
@@ -178,6 +214,61 @@ def test_a_rule_stays_if_a_page_can_use_it():
     sheet = "/* .lead { } */" + "".join(k + g for k, g in mixed)
     left = style_rules.usable(sheet, words)
     assert "".join(left.split()) == "".join("".join(kept).split())
+
+
+def test_of_a_rule_the_selectors_that_a_page_can_use():
+    """Those with a class that nobody has go, and the rule keeps the others."""
+    sheet = ".a.gone, .lead > p, p:is(.gone, .b), .gone .lead { c: d }"
+    left = style_rules.usable(sheet, {"lead"})
+    assert left.strip() == ".lead > p,p:is(.gone, .b){ c: d }"
+
+
+def test_variables_and_animations_that_something_asks_for():
+    """A variable that only an unused one asks for goes too; the book's own all stay."""
+    sheet = """
+    :root { --pst-far: 1px; --pst-used: calc((1px + 2px) * 2); --bs-x: var(--bs-y);
+      --bs-y: url("a;b}c(.svg"); --book-own: 1; --sd-page: 2; --fa-last: 3 }
+    p { margin: var(--pst-used); animation: turn 1s }
+    @keyframes turn { to { top: 0 } } @-webkit-keyframes fa-turn { to { top: 0 } }"""
+    left = style_rules.asked_for(sheet, '<p style="top: var(--sd-page)">')
+    named = set(re.findall(r"--[\w-]+(?=:)", left))
+    assert named == {"--pst-used", "--book-own", "--sd-page"}
+    assert re.findall(r"keyframes ([\w-]+)", left) == ["turn"]
+    assert left.count("{") == left.count("}")
+
+
+def test_scripts_that_pages_load(tmp_path):
+    """Those that a page names, and those that these name; what nobody names is not."""
+    (tmp_path / "_static").mkdir()
+    texts = {"a.js": 'load("b.js")', "b.js": "b", "c.js": "see c.js and a.js"}
+    for name, text in texts.items():
+        (tmp_path / "_static" / name).write_text(text)
+    loaded = style_sheets.loaded_scripts(tmp_path, ['<script src="_static/a.js?v=1">'])
+    assert sorted(loaded) == ["b", 'load("b.js")']
+
+
+def test_fonts_of_others_hold_what_the_sheet_draws(tmp_path):
+    """Under another name, where theirs is reserved; a font that none uses goes."""
+    fonts = offline_assets.mathjax_folder() / offline_assets.MATHJAX_FONTS
+    (tmp_path / "vendor").mkdir()
+    shutil.copy(fonts / "MathJax_Main-Regular.woff", tmp_path / "vendor" / "x.woff")
+    face = "@font-face{{font-family:{};src:url({}),url(vendor/x.ttf)}}"
+    sheet = (
+        face.format(r"Font Awesome\ 6 Free", '"vendor/x.woff"')
+        + face.format("Font Awesome", "vendor/none.woff")
+        + face.format('"Own"', "fonts/own.woff2")
+        + r""":root{--a:"\62 "} p{content:"\61";font:1em "Font Awesome 6 Free",Own}"""
+    )
+    made = cut_fonts.with_cut_fonts(sheet, tmp_path)
+    (name,) = re.findall(r'url\("fonts/(x-cut-\w+\.woff2)"\)', made)
+    assert set(TTFont(tmp_path / "fonts" / name).getBestCmap()) == set(b" ab")
+    assert made.count("@font-face") == 2
+    assert "fonts/own.woff2" in made
+    assert '"Book Icons 6 Free"' in made
+    assert "Awesome" not in made
+    cut_fonts.with_cut_fonts(sheet.replace("61", "63"), tmp_path)
+    (other,) = (tmp_path / "fonts").iterdir()
+    assert other.name != name
 
 
 def test_one_link_for_what_all_pages_load():
