@@ -187,8 +187,8 @@ class TrainingConfig:
     @classmethod
     def multi30k(cls, **changes) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
-        # Few captions: a narrow model learns them by heart last (Wu et al., 2021), small
-        # batches make more of each epoch, and the falling rate gathers what was learnt.
+        # Few captions: a narrow model is the last to learn them by heart (Wu et al.,
+        # 2021), small batches make more of each, and the falling rate gathers it in.
         config = cls(
             corpus="multi30k",
             output=Path("runs/multi30k"),
