@@ -25,6 +25,15 @@
     document.head.append(script);
   });
 
+  // The page's letters. Vega measures its words before it sets them, so they have to be there.
+  const letters = async () => {
+    const style = getComputedStyle(document.documentElement);
+    const font = style.getPropertyValue("--book-sans").trim();
+    const faces = [400, 600].map(weight => document.fonts.load(`${weight} 1em ${font}`));
+    await Promise.allSettled(faces);
+    return { font };
+  };
+
   const pageConfig = () => {
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue("--book-ink").trim();
@@ -32,7 +41,7 @@
     const text = { labelColor: ink, titleColor: ink };
     return {
       background: "transparent",
-      axis: { ...text, gridColor: rule, domainColor: ink, tickColor: ink },
+      axis: { ...text, gridColor: rule, domainColor: ink, tickColor: ink, labelSeparation: 5 },
       header: text,
       legend: text,
       text: { color: ink },
@@ -61,7 +70,7 @@
   // On a narrow page a chart that takes the page's width has less room for words: titles
   // are set in several lines, the words of a legend below each other.
   const NARROW = 480;
-  const LETTER = { title: 9.4, axis: 7.4 };  // the widths of a letter, generously
+  const LETTER = { title: 7.8, axis: 6.6 };  // the widths of a letter, generously
   const inLines = (text, width, letter) => {
     if (typeof text !== "string" || text.length * letter <= width) return text;
     const lines = [""];
@@ -118,7 +127,9 @@
     const options = merged({ renderer: "svg", actions: false, ast: true, ...chart.options }, {
       config: pageConfig(),
     });
-    const result = await (await loadVega())(chart.element, fitting(chart), options);
+    // A chart's own font outranks the options'.
+    const spec = merged(fitting(chart), { config: await letters() });
+    const result = await (await loadVega())(chart.element, spec, options);
     chart.element.style.minHeight = "";
     chart.view = result.view;
     if (state) result.view.setState(state);
