@@ -23,7 +23,7 @@ class LayerCost:
 TABLE_1 = (
     LayerCost("self-attention", "O(n² · d)", "O(1)", "O(1)"),
     LayerCost("recurrent", "O(n · d²)", "O(n)", "O(n)"),
-    LayerCost("convolutional", "O(k · n · d²)", "O(1)", "O(log_k(n))"),
+    LayerCost("convolutional", "O(k · n · d²)", "O(1)", "O(logₖ(n))"),
     LayerCost("self-attention (restricted)", "O(r · n · d)", "O(1)", "O(n / r)"),
 )
 """What each kind of layer costs.
