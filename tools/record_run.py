@@ -30,7 +30,7 @@ CAPTIONS = (
     "A man without shoes climbs up a steep rock.",
 )
 
-PENALTIES = (0.6, 1.0, 1.4, 1.8)
+PENALTIES = (0.6, 1.0, 1.4, 1.8, 2.2, 2.6)
 
 
 def record(run: RunFolder, command: str, revision: str) -> dict:
