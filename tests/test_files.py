@@ -3,7 +3,7 @@
 import pytest
 
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.files import remove_parts, write_atomically
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -46,3 +46,12 @@ def test_a_folder_that_is_gone_is_not_made_anew_where_it_must_not_be(tmp_path):
     ):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_that_cannot_be_removed_stays(tmp_path):
+    """The write after it fails with a sentence, if nothing may be changed here."""
+    stuck = tmp_path / ".a.part"
+    stuck.mkdir()  # what no file's removal removes
+    (tmp_path / ".b.part").touch()
+    remove_parts(tmp_path)
+    assert list(tmp_path.iterdir()) == [stuck]

@@ -64,9 +64,11 @@ def remove_parts(folder: Path) -> None:
     """Remove what writes that were killed half-way have left in a folder.
 
     Only for a folder into which nobody else is writing: a part may be somebody's work.
+    Where nothing may be removed they stay, and the next write says what is wrong.
     """
     for part in folder.glob(".*.part"):
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 def _settle(folder: Path) -> None:

@@ -41,8 +41,8 @@ def printed(code: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks glibc, on Linux only")
 def test_freed_memory_is_kept():
-    """64 MB are 16,384 pages of 4 kB, or 32 large ones, if they were fetched anew."""
-    assert printed(ANEW) < 32
+    """Fetched anew, 64 MB are 16,384 pages of 4 kB, or 32 large ones, ten times."""
+    assert printed(ANEW) < 10 * 32
 
 
 @pytest.mark.skipif(
