@@ -3,9 +3,8 @@
 A training step on a CPU makes and frees the same large tensors over and over. glibc
 asks the system for each above 128 kB (32 MB at most, as it learns) and returns it at
 once; fetching the pages anew costs more than the arithmetic on them. What is kept grows
-to gigabytes as batches of all shapes come by, and then the processor spends its time on
-looking up where a page of 4 kB lies. Pages of 2 MB are found at once. Nothing but time
-changes.
+to gigabytes as batches of all shapes come by: half a million pages of 4 kB for the
+processor to find its way in, or a thousand of 2 MB. Nothing but time changes.
 """
 
 import ctypes
