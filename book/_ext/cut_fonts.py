@@ -21,6 +21,7 @@ CONTENT = re.compile(
 )
 ESCAPED = re.compile(r"\\([0-9A-Fa-f]{1,6})\s?|\\(.)", re.DOTALL)
 VENDORS = "vendor/"  # fonts that others made, seen from the style sheet
+WHOLE = "MathJax_Zero"  # glyphs without outlines: cut, no browser can read it
 FOLDER = "fonts"
 RESERVED = re.compile(r"Font ?Awesome")
 OWN_NAME = "Book Icons"
@@ -63,7 +64,7 @@ def with_cut_fonts(sheet: str, static: Path) -> str:
         if not re.search(rf"{re.escape(family)}(?![\w ])", rest):
             return ""
         address = ADDRESS.search(face[0])[1]
-        if not address.startswith(VENDORS):
+        if not address.startswith(VENDORS) or WHOLE in address:
             return face[0]
         name = cut(static / address, characters, static / FOLDER)
         made.add(name)
