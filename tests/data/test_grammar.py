@@ -1,5 +1,6 @@
 """The embedded corpus: what must hold for any sample, and for the splits."""
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -635,3 +636,13 @@ def test_unknown_splits_and_negative_counts_get_a_sentence() -> None:
 
 def test_no_samples_are_an_empty_list() -> None:
     assert generate(0, seed=0) == []
+
+
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_garbage_is_collected_again_afterwards_if_it_was_before(was_enabled) -> None:
+    try:
+        gc.enable() if was_enabled else gc.disable()
+        generate(1, seed=0)
+        assert gc.isenabled() is was_enabled
+    finally:
+        gc.enable()
