@@ -78,7 +78,7 @@ def test_recorded_time_is_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", words)
     record_time.main()
     text = run_times.command_table(times).astext()
-    assert "41.0 s" in text
+    assert "41.0\N{NO-BREAK SPACE}s" in text
     assert text.count(run_times.UNKNOWN) == 5
 
 
