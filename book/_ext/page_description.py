@@ -7,6 +7,7 @@ from collections.abc import Callable
 from html import escape
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -16,7 +17,9 @@ LONGEST = 160  # characters; search results show no more
 def describe(doctree: nodes.document) -> str:
     """The first paragraph of running text, cut at a word, or an empty string."""
     for paragraph in doctree.findall(nodes.paragraph):
-        text = " ".join(paragraph.astext().split())
+        if isinstance(paragraph.parent, nodes.entry):
+            continue
+        text = " ".join(_without_citations(paragraph).split())
         only_links = all(isinstance(c, nodes.reference) for c in paragraph.children)
         if len(text) < 40 or only_links:
             continue
@@ -24,6 +27,15 @@ def describe(doctree: nodes.document) -> str:
             return text
         return text[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
     return ""
+
+
+def _without_citations(paragraph: nodes.paragraph) -> str:
+    """Its words; a citation is still its key while a page is read."""
+    copy = paragraph.deepcopy()
+    for reference in list(copy.findall(pending_xref)):
+        if reference.get("refdomain") == "cite":
+            reference.parent.remove(reference)
+    return copy.astext()
 
 
 def note_description(app: Sphinx, doctree: nodes.document) -> None:
@@ -51,7 +63,7 @@ def takes_notes(app: Sphinx, note: Callable, use: Callable) -> dict:
     app.connect("html-page-context", use)
     return {
         "version": "1",
-        "env_version": 1,  # pages are read anew when this changes
+        "env_version": 2,  # pages are read anew when this changes
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -90,7 +90,8 @@ def questions() -> dict[str, str]:
 def what_comes(app: Sphinx, page: str) -> str:
     """What a link to the page promises: a question, or the page's first sentence."""
     asked = questions().get(page)
-    return asked or re.split(r"(?<=[.?:])\s", description_of(app.env, page))[0]
+    first = re.split(r"(?<=[.?:])\s", description_of(app.env, page))[0]
+    return asked or first.removesuffix(":")
 
 
 def frame(app: Sphinx, page, template, context: dict, doctree) -> None:
@@ -98,6 +99,8 @@ def frame(app: Sphinx, page, template, context: dict, doctree) -> None:
     if not isinstance(doctree, nodes.document):
         return
     if page != app.config.root_doc and 'class="figure-one"' not in context["body"]:
+        if page.startswith("book/"):  # what the build has put in is there by now
+            app.env.metadata[page]["minutes"] = minutes_to_read(doctree)
         line = f"</h1>\n{facts(app, page, context)}"
         context["body"] = context["body"].replace("</h1>", line, 1)
     before, after = app.env.collect_relations().get(page, [None, None, None])[1:]

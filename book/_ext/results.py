@@ -4,6 +4,7 @@ They set what this book measured beside what the paper printed. The paper's figu
 from `aiayn.book.paper`, ours from the records; nothing is typed.
 """
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from statistics import fmean
@@ -35,13 +36,20 @@ class Results(SphinxDirective):
             self.env.metadata[self.env.docname]["shows-ledger"] = True
             return [ledger_part(group="§4 Why self-attention")]
         header, rows, own = TABLES[what]()
-        drawn = table(header, rows)
+        drawn = table(header, rows if what == "records" else with_minus(rows))
         drawn["classes"].append("results")
         if what == "records":
             as_typed(drawn, column=header.index("command"))
+            drawn["classes"].append("records")
         for row in list(drawn.findall(nodes.row))[-own:] if own else ():
             row["classes"].append("results-ours")
         return [drawn]
+
+
+def with_minus(rows: Rows) -> Rows:
+    """The rows with a minus sign where Python prints a hyphen before a number."""
+    minus = "\N{MINUS SIGN}"
+    return [[re.sub(r"(?<!\w)-(?=\d)", minus, cell) for cell in row] for row in rows]
 
 
 def as_typed(drawn: nodes.table, column: int) -> None:

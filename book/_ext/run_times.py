@@ -92,8 +92,9 @@ def as_time(seconds: float | None) -> str:
     if seconds is None:
         return UNKNOWN
     if seconds < 100:
-        return f"{seconds:.1f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+        return f"{seconds:.1f}\N{NO-BREAK SPACE}s"
+    words = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def table(header: list[str], rows: list[list[str]]) -> nodes.table:

@@ -37,8 +37,10 @@ class BenchmarkDirective(SphinxDirective):
         path = RECORDS / f"{self.record}.json"
         self.env.note_dependency(str(path))
         if not path.exists():
-            text = f"Not measured yet: python -m benchmarks.{self.record} does it."
-            return [nodes.paragraph("", text)]
+            command = f"python -m benchmarks.{self.record}"
+            code = nodes.literal(command, command)
+            words = (nodes.Text("Not measured yet: "), code, nodes.Text(" does it."))
+            return [nodes.paragraph("", "", *words)]
         record = json.loads(path.read_text(encoding="utf-8"))
         return [*self.tables(record), *closing(record)]
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import cut_fonts
 import formulas
 import glossary_links
+import long_lines
 import offline_assets
 import page_description
 import pydata_sphinx_theme
@@ -24,6 +25,7 @@ from fontTools.ttLib import TTFont
 from myst_parser.config.main import MdParserConfig
 from myst_parser.mdit_to_docutils.base import DocutilsRenderer
 from myst_parser.parsers.mdit import create_md_parser
+from sphinx.addnodes import pending_xref
 
 
 def parse(markdown):
@@ -192,6 +194,41 @@ def test_description_is_the_first_real_paragraph():
     assert text.startswith("word word")
     assert text.endswith("word…")
     assert len(text) <= page_description.LONGEST
+
+
+def test_description_holds_no_citation_key_and_no_table():
+    """While a page is read, a citation is a cross-reference that holds its key."""
+    cell = nodes.entry("", nodes.paragraph("", "in a table " * 9))
+    key = pending_xref("", nodes.inline("", "vaswani2017"), refdomain="cite")
+    words = (nodes.Text("Vaswani and seven colleagues wrote the paper "), key)
+    text = nodes.paragraph("", "", *words, nodes.Text(" in 2017."))
+    document = nodes.section("", cell, text)
+    expected = "Vaswani and seven colleagues wrote the paper in 2017."
+    assert page_description.describe(document) == expected
+    assert "vaswani2017" in text.astext()  # the page itself keeps it
+
+
+@pytest.mark.parametrize(
+    ("printed", "wrapped"),
+    [
+        ("short\n" * 9, False),
+        ("x" * long_lines.LONGEST, False),
+        ("word " * 30, True),
+        ("  indented " + "word " * 30, True),
+        ("a heading\n" + "name" + " " * 9 + "number " * 20, False),
+    ],
+)
+def test_long_sentences_are_wrapped_and_columns_are_not(printed, wrapped):
+    assert long_lines.is_wrapped(printed) is wrapped
+
+
+def test_only_outputs_are_wrapped():
+    code, output = (nodes.literal_block("", "word " * 30) for _ in range(2))
+    inputs = nodes.container("", code, classes=["cell_input"])
+    outputs = nodes.container("", output, classes=["cell_output"])
+    long_lines.mark(None, nodes.section("", inputs, outputs), "notebooks/x")
+    assert output["classes"] == ["long-lines"]
+    assert code["classes"] == []
 
 
 def test_a_rule_stays_if_a_page_can_use_it():

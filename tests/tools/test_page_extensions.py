@@ -116,6 +116,8 @@ def test_what_comes_is_a_question_or_a_sentence():
     metadata = {"book/x": {"description": "One thing. Another thing."}}
     app = SimpleNamespace(env=SimpleNamespace(metadata=metadata))
     assert page_frame.what_comes(app, "book/x") == "One thing."
+    metadata["book/x"]["description"] = "What there is: one thing."
+    assert page_frame.what_comes(app, "book/x") == "What there is"
     asked = page_frame.what_comes(app, "notebooks/04-scaling")
     assert asked == "Why divide by √dₖ?"
 

@@ -117,6 +117,13 @@ def test_the_glossary_names_code_that_there_is():
             assert re.search(rf"\b{code}\b", source), f"{name}: no {code} in the code"
 
 
+def test_numbers_have_a_minus_and_words_a_hyphen():
+    rows = [["-0.39", "32.9 (-1.5%)", "-1.5 to -0.2", "multi30k-en-de-2"]]
+    assert results.with_minus(rows) == [
+        ["−0.39", "32.9 (−1.5%)", "−1.5 to −0.2", "multi30k-en-de-2"]
+    ]
+
+
 def test_terms_are_explained_in_two_sentences_at_most():
     for name, entry in glossary_page.terms().items():
         assert set(entry) <= {"text", "symbol", "code", "where", "link"}

@@ -117,13 +117,15 @@ def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
 class MultiHeadAttention(nn.Module):
     r"""Several attentions side by side, each in a small space of its own.
 
-    $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, …,
-    \mathrm{head}_h)\, W^O, \quad
-    \mathrm{head}_i = \mathrm{Attention}(Q W^Q_i, K W^K_i, V W^V_i)$$
+    $$\begin{aligned}
+    \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_1, …,
+    \mathrm{head}_h)\, W^O \\
+    \mathrm{head}_i &= \mathrm{Attention}(Q W^Q_i, K W^K_i, V W^V_i)
+    \end{aligned}$$
 
-    with $W^Q_i, W^K_i ∈ ℝ^{d_{model} × d_k}$, $W^V_i ∈ ℝ^{d_{model} × d_v}$ and
-    $W^O ∈ ℝ^{h d_v × d_{model}}$. The h matrices of a kind are stored as one, so the
-    3h + 1 products of the paper become four. Without biases, as in the paper.
+    with $W^Q_i, W^K_i ∈ ℝ^{d_\text{model} × d_k}$, $W^V_i ∈ ℝ^{d_\text{model} × d_v}$
+    and $W^O ∈ ℝ^{h d_v × d_\text{model}}$. The h matrices of a kind are stored as one,
+    so the 3h + 1 products of the paper become four. Without biases, as in the paper.
 
     Args:
         d_model: Width of inputs and outputs.

@@ -13,11 +13,11 @@ from aiayn.model.products import linear
 class TokenEmbedding(nn.Module):
     r"""Looks tokens up, times √d_model; read backwards it scores every token.
 
-    $$\mathrm{embed}(t) = \sqrt{d_{model}}\, E_t, \quad
+    $$\mathrm{embed}(t) = \sqrt{d_\text{model}}\, E_t, \quad
     \mathrm{logits}(x) = x E^\top$$
 
-    with $E ∈ ℝ^{V × d_{model}}$. Sharing E between both languages and the output layer
-    is called tying.
+    with $E ∈ ℝ^{V × d_\text{model}}$. Sharing E between both languages and the output
+    layer is called tying.
 
     Args:
         vocab_size: Number of tokens, V.

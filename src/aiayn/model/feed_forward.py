@@ -13,8 +13,9 @@ class PositionwiseFeedForward(nn.Module):
 
     $$\mathrm{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2$$
 
-    with $W_1 ∈ ℝ^{d_{model} × d_{ff}}$ and $W_2 ∈ ℝ^{d_{ff} × d_{model}}$: two
-    convolutions of width one. It mixes the features of a position, never positions.
+    with $W_1 ∈ ℝ^{d_\text{model} × d_\text{ff}}$ and
+    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$: two convolutions of width one. It mixes
+    the features of a position, never positions.
 
     Args:
         d_model: Width of inputs and outputs.

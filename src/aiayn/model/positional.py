@@ -17,8 +17,10 @@ def sinusoidal_positional_encoding(
 ) -> Float[Tensor, "length d_model"]:
     r"""Sines and cosines of geometrically growing wavelengths, interleaved.
 
-    $$PE_{(pos, 2i)} = \sin(pos / 10000^{2i / d_{model}}), \quad
-    PE_{(pos, 2i + 1)} = \cos(pos / 10000^{2i / d_{model}})$$
+    $$\begin{aligned}
+    PE_{(pos, 2i)} &= \sin(pos / 10000^{2i / d_\text{model}}) \\
+    PE_{(pos, 2i + 1)} &= \cos(pos / 10000^{2i / d_\text{model}})
+    \end{aligned}$$
 
     Args:
         length: Number of positions.
@@ -82,7 +84,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 class LearnedPositionalEncoding(nn.Module):
     r"""Adds a learned vector for each position, as Table 3's row (E) does.
 
-    $$x_{pos} + P_{pos}, \quad P ∈ ℝ^{max\_length × d_{model}}$$
+    $$x_{pos} + P_{pos}, \quad P ∈ ℝ^{max\_length × d_\text{model}}$$
 
     Args:
         d_model: Width of the sequence.

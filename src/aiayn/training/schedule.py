@@ -6,13 +6,13 @@ from aiayn.errors import InputError
 def noam_rate(step: int, d_model: int, warmup_steps: int = 4000) -> float:
     r"""The learning rate at a step: a straight line up, then an inverse square root.
 
-    $$lrate = d_{model}^{-0.5} · \min(step^{-0.5}, step · warmup\_steps^{-1.5})$$
+    $$lrate = d_\text{model}^{-0.5} · \min(step^{-0.5}, step · warmup\_steps^{-1.5})$$
 
     Args:
         step: Optimizer steps, counted from 1.
         d_model: Width of the model.
-        warmup_steps: Length of the rise; the peak, $(d_{model} · warmup)^{-0.5}$, is
-            reached at its end.
+        warmup_steps: Length of the rise; the peak,
+            $(d_\text{model} · warmup)^{-0.5}$, is reached at its end.
 
     Returns:
         The learning rate.

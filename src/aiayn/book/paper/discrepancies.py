@@ -194,7 +194,7 @@ DISCREPANCIES = (
         "dilated",
         "text",
         "Table 1's path for convolutions needs dilation",
-        "Table 1 gives log_k(n) for a convolution. §4 says that this holds for dilated "
+        "Table 1 gives logₖ(n) for a convolution. §4 says that this holds for dilated "
         "kernels; contiguous ones need n/k layers.",
         "§4; Table 1",
         "12-why-self-attention",
