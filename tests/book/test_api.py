@@ -152,6 +152,16 @@ def test_every_argument_and_field_is_explained(path):
     assert named <= explained, f"{path}: explain {sorted(named - explained)}"
 
 
+def test_what_is_returned_begins_with_no_single_word_and_colon():
+    """Griffe would take *Logits: …* for a name, and the page would lose the word."""
+    for entry in ENTRIES.values():
+        whole = [entry.source, *entry.source.members.values()]
+        for thing in (one for one in whole if one.docstring and not one.is_alias):
+            for part in thing.docstring.parsed:
+                if part.kind.value in ("returns", "yields"):
+                    assert not any(item.name for item in part.value), thing.path
+
+
 def test_signatures_keep_their_shapes_and_fit_a_phone():
     """A shape is a string that Griffe takes for a name where it could be one."""
     text = api_signature.signature(

@@ -119,7 +119,7 @@ class Transformer(nn.Module):
             target: What the decoder reads: already shifted right (`shift_right`).
 
         Returns:
-            Logits: those at position i are for the token after target position i.
+            Logits; those at position i are for the token after target position i.
         """
         return self.project(self.states(source, target))
 

@@ -28,14 +28,14 @@ def softmax_scale(
     power: int = 6,
     exponent: int | float = 0.0,
 ) -> Explorable:
-    """One query's scores and weights, with the width and the divisor to choose.
+    r"""One query's scores and weights, with the width and the divisor to choose.
 
     Args:
-        scores: ``(keys,)``, as they are when divided by √d_k.
+        scores: ``(keys,)``, as they are when divided by $\sqrt{d_k}$.
         title: the point that the figure makes.
         description: the text alternative.
-        power: log₂ d_k at first, from 0 to 10.
-        exponent: the a of the divisor d_kᵃ at first, from 0 to 1.
+        power: $\log_2 d_k$ at first, from 0 to 10.
+        exponent: the a of the divisor $d_k^a$ at first, from 0 to 1.
 
     Raises:
         InputError: the scores are no vector.
