@@ -44,6 +44,7 @@
       axis: { ...text, gridColor: rule, domainColor: ink, tickColor: ink, labelSeparation: 5 },
       header: text,
       legend: text,
+      rule: { color: ink },
       text: { color: ink },
       title: { color: ink, subtitleColor: ink },
       view: { stroke: "transparent" },
