@@ -10,6 +10,7 @@ cache is dropped.
 import argparse
 import hashlib
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
+from announce_times import STORE
 from project import BUILD, CACHE, ROOT, notebook_paths
 
 DIGEST = BUILD / "execution.digest"
@@ -62,9 +64,15 @@ def stale(paths: list[Path]) -> list[Path]:
     return missing
 
 
+def longest_first(paths: list[Path]) -> list[Path]:
+    """By the times that they announce: a long one at the end would run alone."""
+    seconds = json.loads(STORE.read_text())["seconds"]
+    return sorted(paths, key=lambda path: -seconds.get(path.stem, math.inf))
+
+
 def run(paths: list[Path]) -> int:
     """Run the notebooks under nbval, two at a time; returns pytest's exit status."""
-    files = [str(path.relative_to(ROOT)) for path in paths]
+    files = [str(path.relative_to(ROOT)) for path in longest_first(paths)]
     options = [
         "--nbval-lax",
         "-q",
@@ -73,7 +81,8 @@ def run(paths: list[Path]) -> int:
         "--fill-cache",
         str(CACHE),
     ]
-    parallel = ["-n", "2", "--dist", "loadscope"] if len(files) > 1 else []
+    in_turn = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+    parallel = in_turn if len(files) > 1 else []
     command = [sys.executable, "-m", "pytest", *options, *parallel, *files]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 

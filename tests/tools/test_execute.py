@@ -49,6 +49,15 @@ def test_cache_is_dropped_when_the_code_has_changed(project, file, dropped):
     assert not execute.drop_if_outdated()
 
 
+def test_long_notebooks_run_first_and_unknown_ones_before_them(tmp_path, monkeypatch):
+    times = tmp_path / "run_times.json"
+    times.write_text(json.dumps({"seconds": {"short": 2.0, "long": 90.0}}))
+    monkeypatch.setattr(execute, "STORE", times)
+    paths = [tmp_path / f"{name}.ipynb" for name in ("short", "new", "long")]
+    in_turn = [path.stem for path in execute.longest_first(paths)]
+    assert in_turn == ["new", "long", "short"]
+
+
 @pytest.mark.parametrize(
     ("created", "updated", "ran", "case"),
     [
