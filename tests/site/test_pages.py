@@ -111,7 +111,7 @@ def test_page_says_what_it_takes(site, page):
     assert re.match(r"\d+ min to read", facts[1])
     assert f"/{page.removesuffix('.html')}." in facts[1]
     if page.startswith("notebooks/"):
-        assert re.search(r"\d s to run", facts[1])
+        assert re.search(r"\d\ss to run", facts[1])
         assert "download" in facts[1]
 
 
