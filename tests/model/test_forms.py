@@ -25,7 +25,7 @@ sizes = st.integers(1, 6)
 
 
 @given(
-    shape=st.tuples(sizes, sizes, sizes, sizes, sizes, sizes),
+    shape=st.tuples(sizes, sizes, sizes, st.integers(1, 20), sizes, sizes),
     kept=st.none() | st.sampled_from([0.0, 0.5, 0.9]),
     seed=st.integers(0, 999),
 )
