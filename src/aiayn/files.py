@@ -1,13 +1,21 @@
-"""Writing a file so that it is either whole or not there; opening one to read."""
+"""Writing a file so that it is either whole or not there; opening one to read.
+
+Also holding a folder, so that no two programs write to it.
+"""
 
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from aiayn.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 @contextmanager
@@ -69,6 +77,36 @@ def remove_parts(folder: Path) -> None:
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process until the block ends, or the process does.
+
+    Nothing is written, so a kill leaves nothing behind. Where folders cannot be locked
+    (Windows, some network disks) everybody gets in, as without.
+
+    Args:
+        folder: It is made if need be; if that fails, the first write will say so.
+
+    Raises:
+        InputError: Another process holds it.
+    """
+    with ExitStack() as stack:
+        if fcntl is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                handle = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"{folder} is in use: another training writes to it. Stop that one "
+                    "or wait for its end, or choose another folder."
+                ) from None
+            except OSError:
+                pass
+        yield
 
 
 def _settle(folder: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from subprocess import PIPE
 
 import pytest
 import torch
@@ -19,6 +20,15 @@ from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
 from aiayn.training.loop import Session
 from tests.training.numbers import number_training, write_numbers
+
+HOLD = """
+import sys
+from pathlib import Path
+from aiayn.files import hold
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 def before_step(monkeypatch, number, do):
@@ -85,6 +95,30 @@ def test_a_finished_run_resumed_is_the_same_run(config):
     after = resume_training(config.output).log
     assert [r["event"] for r in after] == [r["event"] for r in before]
     assert after[-1]["loss"] == before[-1]["loss"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot lock a folder")
+def test_two_trainings_do_not_write_to_one_folder(config):
+    """Neither a second 'resume' nor a 'train' harms the run that is being written."""
+    folder = config.output
+    train(config)
+    # As in a first minute: nothing is saved yet that 'train' would find.
+    for path in [folder / "state.safetensors", *RunFolder(folder).checkpoints()]:
+        path.unlink()
+    content = {path: path.read_bytes() for path in folder.iterdir()}
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, folder], stdin=PIPE, stdout=PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == "held\n"
+        for second in (lambda: resume_training(folder), lambda: train(config)):
+            with pytest.raises(InputError, match="is in use: another training"):
+                second()
+        assert {path: path.read_bytes() for path in folder.iterdir()} == content
+    finally:
+        other.kill()
+        other.wait()
+    assert train(config).log[-1]["step"] == config.steps
 
 
 def test_checkpoints_stand_in_the_order_of_their_steps(tmp_path):

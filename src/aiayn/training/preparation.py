@@ -35,13 +35,12 @@ class TrainingData:
     """Sizes, for the log's first record."""
 
 
-def prepare_folder(config: TrainingConfig, group: Processes) -> RunFolder:
+def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
     """Make the folder of a new run.
 
     Raises:
         InputError: There is a run in it.
     """
-    run = RunFolder(config.output)
     if run.state.exists() or run.checkpoints():
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "
@@ -54,7 +53,6 @@ def prepare_folder(config: TrainingConfig, group: Processes) -> RunFolder:
             path.unlink()
         run.log.unlink(missing_ok=True)
         write_json(run.config, config.as_dict())
-    return run
 
 
 def prepare_data(

@@ -1,5 +1,6 @@
 """§5: begin a training, from raw text to averaged weights, or go on with one."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import torch
 
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
+from aiayn.files import hold
 from aiayn.machine import resolve_device
 from aiayn.model.description import Translator, build_model
 from aiayn.model.forms import plain_form
@@ -49,7 +51,7 @@ def train(config: TrainingConfig) -> TrainingResult:
 
     Raises:
         InputError: Something in the configuration, the corpus or the folder cannot be
-            used; or the loss is no number any more.
+            used, another training writes to it, or the loss is no number any more.
         KeyboardInterrupt: It was stopped; what was done is saved and can be resumed.
 
     Paper: §5.
@@ -107,8 +109,14 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         torch.set_num_threads(config.threads)
     keep_freed_memory()
     device = resolve_device(config.device)
-    with processes(device) as group, plain_form(config.plain):
-        run = RunFolder(config.output) if resume else prepare_folder(config, group)
+    run = RunFolder(config.output)
+    with (
+        processes(device) as group,
+        plain_form(config.plain),
+        hold(run.path) if group.first else nullcontext(),
+    ):
+        if not resume:
+            prepare_folder(config, run, group)
         saved = resume and run.has_state(config.first_validation)
         data = prepare_data(config, run, group)
         torch.manual_seed(config.seed)
