@@ -16,6 +16,7 @@ from aiayn.data.grammar import (
     GrammarSample,
     detokenise,
     generate,
+    generate_pairs,
     german,
     held_out_combinations,
     load_grammar,
@@ -432,6 +433,13 @@ def test_one_english_sentence_has_one_german_translation() -> None:
 
 def test_the_same_seed_gives_the_same_samples_and_a_longer_list_begins_alike() -> None:
     assert generate(60, seed=4)[:30] == generate(30, seed=4)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_pairs_alone_are_those_of_the_samples(split):
+    samples = generate(300, seed=5, split=split)
+    pairs = generate_pairs(300, seed=5, split=split)
+    assert pairs == [(sample.source, sample.target) for sample in samples]
 
 
 def test_another_seed_or_split_gives_other_samples() -> None:

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.data.corpus import Corpus, check_languages
-from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
+from aiayn.data.grammar import (
+    HELD_OUT_SIZE,
+    TRAIN_SIZE,
+    generate,
+    generate_pairs,
+    split_sizes,
+)
 from aiayn.data.multi30k import load_multi30k
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.tatoeba import load_tatoeba
@@ -97,15 +103,15 @@ def _load_grammar(
     languages = ("en", TREES) if target == TREES else ("en", "de")
     check_languages("grammar", source, target, languages)
     splits = {}
-    drawn = load_grammar(size=size, held_out_size=held_out_size, seed=seed)
-    for split, samples in drawn.items():
+    for split, count in split_sizes(size, held_out_size).items():
         if target == TREES:
+            samples = generate(count, seed=seed, split=split)
             splits[split] = tree_pairs(sample.source_tree for sample in samples)
             continue
-        english = tuple(sample.source for sample in samples)
-        german = tuple(sample.target for sample in samples)
-        pair = (english, german) if source == "en" else (german, english)
-        splits[split] = ParallelText(*pair)
+        pairs = generate_pairs(count, seed=seed, split=split)
+        english, german = zip(*pairs, strict=True) if pairs else ((), ())
+        sides = (english, german) if source == "en" else (german, english)
+        splits[split] = ParallelText(*sides)
     return Corpus(
         name="grammar",
         source_language=source,

@@ -26,9 +26,11 @@ what is held out; `sample` has the result.
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from random import Random
 
 from aiayn.data.grammar.draw import Draw
+from aiayn.data.grammar.phrases import Draft, Word
 from aiayn.data.grammar.sample import (
     GrammarSample,
     align,
@@ -46,6 +48,7 @@ __all__ = [
     "GrammarSample",
     "detokenise",
     "generate",
+    "generate_pairs",
     "held_out_combinations",
     "load_grammar",
 ]
@@ -77,18 +80,32 @@ def generate(
     >>> generate(1, seed=3)[0].split
     'train'
     """
-    if split not in SPLITS:
-        raise InputError(f"split must be one of {', '.join(SPLITS)}, got '{split}'.")
-    if not 0 <= count <= LARGEST:
-        raise InputError(f"count must lie between 0 and {LARGEST:,}, got {count:,}.")
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown:
-        raise InputError(
-            f"kinds must be some of {', '.join(KINDS)}, got '{unknown[0]}'."
-        )
-    stream = _stream(seed, split, kinds)
     with _without_collection():
-        return [next(stream) for _ in range(count)]
+        return [d.sample(split) for d in _derivations(count, seed, split, kinds)]
+
+
+def generate_pairs(
+    count: int, *, seed: int, split: str = "train"
+) -> list[tuple[str, str]]:
+    """The sentences alone of what `generate` draws: no trees, no alignment, sooner.
+
+    Args:
+        count: How many.
+        seed: As for `generate`.
+        split: As for `generate`.
+
+    Returns:
+        English and German.
+
+    Raises:
+        InputError: There is no such split, or the count is out of range.
+
+    >>> sample = generate(1, seed=3)[0]
+    >>> generate_pairs(1, seed=3) == [(sample.source, sample.target)]
+    True
+    """
+    with _without_collection():
+        return [d.pair() for d in _derivations(count, seed, split)]
 
 
 def load_grammar(
@@ -105,8 +122,13 @@ def load_grammar(
     >>> [len(samples) for samples in splits.values()]
     [100, 10, 10, 10]
     """
-    sizes = {split: size if split == "train" else held_out_size for split in SPLITS}
-    return {split: generate(sizes[split], seed=seed, split=split) for split in SPLITS}
+    sizes = split_sizes(size, held_out_size)
+    return {split: generate(n, seed=seed, split=split) for split, n in sizes.items()}
+
+
+def split_sizes(size: int, held_out_size: int) -> dict[str, int]:
+    """How many samples each split has, by its name."""
+    return {split: size if split == "train" else held_out_size for split in SPLITS}
 
 
 @contextmanager
@@ -124,32 +146,65 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _stream(
-    seed: int, split: str, kinds: Sequence[str] = ()
-) -> Iterator[GrammarSample]:
-    """Endlessly many samples of one split without repetition of an English side."""
-    rng = Random(f"{seed} {split}")
-    seen: set[str] = set()
-    while True:
-        draw = Draw(rng, combine=split == "combinations")
-        kind, (english, german) = derive(draw, kinds)
-        source_words = words_of(english)
-        source_tokens = tuple(word[1] for word in source_words)
-        source = detokenise(source_tokens)
-        if source in seen or split_of(source, draw.combined) != split:
-            continue
-        seen.add(source)
-        target_words = words_of(german)
-        target_tokens = tuple(word[1] for word in target_words)
-        yield GrammarSample(
-            source=source,
+@dataclass(frozen=True, slots=True)
+class _Derivation:
+    """What was drawn; of the German side not even the words have been settled."""
+
+    draw: Draw
+    kind: str
+    english: Draft
+    german: Draft
+    source_words: list[Word]
+    source_tokens: tuple[str, ...]
+    source: str
+
+    def pair(self) -> tuple[str, str]:
+        """The two sentences."""
+        return self.source, detokenise(_tokens(words_of(self.german)))
+
+    def sample(self, split: str) -> GrammarSample:
+        """The two sentences, and everything that is known about them."""
+        target_words = words_of(self.german)
+        target_tokens = _tokens(target_words)
+        return GrammarSample(
+            source=self.source,
             target=detokenise(target_tokens),
-            source_tokens=source_tokens,
+            source_tokens=self.source_tokens,
             target_tokens=target_tokens,
-            alignment=align(source_words, target_words),
-            source_tree=grow(english),
-            target_tree=grow(german),
-            kind=kind,
-            tags=frozenset(draw.tags),
+            alignment=align(self.source_words, target_words),
+            source_tree=grow(self.english),
+            target_tree=grow(self.german),
+            kind=self.kind,
+            tags=frozenset(self.draw.tags),
             split=split,
         )
+
+
+def _derivations(
+    count: int, seed: int, split: str, kinds: Sequence[str] = ()
+) -> Iterator[_Derivation]:
+    """Derivations of one split without repetition of an English side."""
+    if split not in SPLITS:
+        raise InputError(f"split must be one of {', '.join(SPLITS)}, got '{split}'.")
+    if not 0 <= count <= LARGEST:
+        raise InputError(f"count must lie between 0 and {LARGEST:,}, got {count:,}.")
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise InputError(
+            f"kinds must be some of {', '.join(KINDS)}, got '{unknown[0]}'."
+        )
+    rng = Random(f"{seed} {split}")
+    seen: set[str] = set()
+    while len(seen) < count:
+        draw = Draw(rng, combine=split == "combinations")
+        kind, (english, german) = derive(draw, kinds)
+        words = words_of(english)
+        tokens = _tokens(words)
+        source = detokenise(tokens)
+        if source not in seen and split_of(source, draw.combined) == split:
+            seen.add(source)
+            yield _Derivation(draw, kind, english, german, words, tokens, source)
+
+
+def _tokens(words: list[Word]) -> tuple[str, ...]:
+    return tuple(word[1] for word in words)
