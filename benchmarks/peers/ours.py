@@ -10,6 +10,7 @@ from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
 from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.distributed import Processes
+from aiayn.training.kernel_cache import limit_kernel_cache
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 
@@ -26,7 +27,8 @@ def training_step(
     group: Processes | None = None,
 ) -> Step:
     """The trainer's own step."""
-    keep_freed_memory()  # as `aiayn.training.train` does
+    keep_freed_memory()  # as `aiayn.training.train` does, and so the next
+    limit_kernel_cache()
     config = TrainingConfig(
         model=model.config,
         precision="bf16" if narrow else "fp32",

@@ -18,6 +18,7 @@ from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
+from aiayn.training.kernel_cache import limit_kernel_cache
 from aiayn.training.loop import Session
 from aiayn.training.preparation import prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
@@ -108,6 +109,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     keep_freed_memory()
+    limit_kernel_cache()
     device = resolve_device(config.device)
     run = RunFolder(config.output)
     with (
