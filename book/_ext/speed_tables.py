@@ -146,6 +146,7 @@ def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str
 
 def with_bars(made: nodes.table, rows: list[list[str]]) -> nodes.table:
     """Under each speed, the second column, a bar as long as it is fast."""
+    made["classes"].append("speeds")
     speeds = [float(row[1].replace(",", "") or 0) for row in rows]
     for entries, speed in zip(next(made.findall(nodes.tbody)), speeds, strict=True):
         share = speed / max(speeds)
