@@ -201,7 +201,7 @@ class _Beams:
             last = (self.limits <= self.length).repeat_interleave(self.written.size(1))
             force_end(log_probs, last, self.eos_id)
         vocab = log_probs.size(1)
-        totals = self.log_probs.view(-1, 1) + log_probs  # (sentences·width, vocab)
+        totals = log_probs.add_(self.log_probs.view(-1, 1))  # (sentences·width, vocab)
         totals = totals.view(len(self.written), -1)  # (sentences, width·vocab)
         missing = max(0, 2 * self.beam_size - totals.size(1))  # a tiny vocabulary
         totals = F.pad(totals, (0, missing), value=-math.inf)

@@ -27,26 +27,9 @@ class _ShortAttention(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> Tensor:
-        lead = query.shape[:2]
-        query, key, value = (x.flatten(0, 1).contiguous() for x in (query, key, value))
-        scale = 1 / math.sqrt(query.size(-1))
-        scores = _product(query, key.mT, scale)  # (batch·heads, queries, keys)
-        if scores.dtype == torch.float16:  # which ends at 65,504, and then is infinite
-            largest = torch.finfo(torch.float16).max
-            scores = scores.float().clamp_(-largest, largest)
-        elif scores.dtype == torch.bfloat16:
-            scores = scores.float()
-        if mask is not None:
-            hidden = torch.where(mask, 0.0, -math.inf).to(scores.dtype)
-            scores.unflatten(0, lead).add_(hidden)
-        weights = _softmax_in_place(scores)
-        if mask is not None:
-            blind = ~mask.any(-1, keepdim=True)  # who may see nothing gets nothing
-            if blind.any():
-                weights.unflatten(0, lead).masked_fill_(blind, 0.0)
-        weights = weights.to(value.dtype)
-        ctx.save_for_backward(query, key, value, weights)
-        return torch.bmm(weights, value).unflatten(0, lead)
+        context, *used = _attend(query, key, value, mask)
+        ctx.save_for_backward(*used)
+        return context
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cpu")
@@ -69,6 +52,31 @@ class _ShortAttention(torch.autograd.Function):
             torch.bmm(weights.mT, above),
         )
         return *(gradient.unflatten(0, lead) for gradient in gradients), None
+
+
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The context, and what its gradient is made of: queries, keys, values, weights."""
+    lead = query.shape[:2]
+    query, key, value = (x.flatten(0, 1).contiguous() for x in (query, key, value))
+    scale = 1 / math.sqrt(query.size(-1))
+    scores = _product(query, key.mT, scale)  # (batch·heads, queries, keys)
+    if scores.dtype == torch.float16:  # which ends at 65,504, and then is infinite
+        largest = torch.finfo(torch.float16).max
+        scores = scores.float().clamp_(-largest, largest)
+    elif scores.dtype == torch.bfloat16:
+        scores = scores.float()
+    if mask is not None:
+        hidden = torch.where(mask, 0.0, -math.inf).to(scores.dtype)
+        scores.unflatten(0, lead).add_(hidden)
+    weights = _softmax_in_place(scores)
+    if mask is not None:
+        blind = ~mask.any(-1, keepdim=True)  # who may see nothing gets nothing
+        if blind.any():
+            weights.unflatten(0, lead).masked_fill_(blind, 0.0)
+    weights = weights.to(value.dtype)
+    return torch.bmm(weights, value).unflatten(0, lead), query, key, value, weights
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
@@ -108,4 +116,6 @@ def short_attention(
 
     Paper: §3.2.1, equation (1).
     """
+    if not torch.is_grad_enabled():
+        return _attend(query, key, value, mask)[0]
     return _ShortAttention.apply(query, key, value, mask)

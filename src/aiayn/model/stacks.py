@@ -118,7 +118,11 @@ class Decoder(nn.Module):
     ) -> list[LayerCache]:
         """One cache a layer, nothing written yet."""
         layers = cast(Iterable[DecoderLayer], self.layers)
-        return [layer.start(memory) for layer in layers]
+        caches = [layer.start(memory) for layer in layers]
+        for cache in caches:  # put in order once, for every step reads all of it
+            cache.memory_keys = cache.memory_keys.contiguous()
+            cache.memory_values = cache.memory_values.contiguous()
+        return caches
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:
