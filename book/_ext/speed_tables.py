@@ -1,6 +1,6 @@
-"""The directives ``{training-step-benchmark}`` and ``{decoding-benchmark}``.
+"""The directives that draw what was measured of a training step and of a translation.
 
-They draw what ``python -m benchmarks.…`` recorded under ``benchmarks/records``: a table
+They read what ``python -m benchmarks.…`` recorded under ``benchmarks/records``: a table
 for each case, with a bar in each row, and where and when it was measured.
 """
 
@@ -81,6 +81,12 @@ class Decoding(BenchmarkDirective):
             rows = decoding_rows(record, case)
             made += [with_bars(table(header, rows), rows)]
         return made
+
+
+class DecodingOfFile(Decoding):
+    """The same for a file of thousands of lines, in a record of its own."""
+
+    record = "decoding_file"
 
 
 def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.Node:
@@ -194,4 +200,5 @@ def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
     app.add_directive("decoding-benchmark", Decoding)
+    app.add_directive("file-benchmark", DecodingOfFile)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
