@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from aiayn.data import Batch
@@ -27,8 +28,9 @@ def training_step(
     group: Processes | None = None,
 ) -> Step:
     """The trainer's own step."""
-    keep_freed_memory()  # as `aiayn.training.train` does, and so the next
-    limit_kernel_cache()
+    # Both as `aiayn.training.train` does.
+    keep_freed_memory()
+    limit_kernel_cache(torch.bfloat16 if narrow else torch.float32)
     config = TrainingConfig(
         model=model.config,
         precision="bf16" if narrow else "fp32",

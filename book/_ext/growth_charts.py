@@ -51,12 +51,13 @@ def chart(points: list[dict[str, float]], label: str) -> Any:
     ):
         measured = "speed" if name == "speed" else "peak_mb"
         predicted = [point[f"predicted_{name}"] for point in points]
+        found = [point[measured] for point in points]
         panel.plot(values, predicted, color=NEUTRAL.mark, linestyle="--")
-        panel.plot(values, [p[measured] for p in points], "o", color=KEY.mark)
+        panel.plot(values, found, "o", color=KEY.mark)
         panel.set_xscale("log", base=2)
         panel.set_xticks(values, [f"{value:,}" for value in values])
         panel.minorticks_off()
-        panel.set_ylim(0)
+        panel.set_ylim(0, 1.1 * max(found + predicted))  # no point at the edge
         panel.set_xlabel(label)
         panel.set_title(title, fontsize=11, loc="left")
     spoken = "; ".join(

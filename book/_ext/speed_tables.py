@@ -173,14 +173,14 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
         for peer, why in record["not_measured"].items()
         if peer in PEERS
     ]
-    machine = record["machine"]
+    machine, threads = record["machine"], record["machine"]["threads"]
     versions = [
         f"{name} {number}"
         for packages in record["versions"].values()
         for name, number in packages.items()
     ]
     parts = [
-        f"{machine['processor']}, {machine['threads']} threads",
+        f"{machine['processor']}, {threads} thread{'s' * (threads != 1)}",
         f"Python {machine['python']}",
         f"torch {machine['torch']}",
         *dict.fromkeys(versions),

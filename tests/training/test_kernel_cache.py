@@ -1,5 +1,9 @@
-"""Whether oneDNN forgets, by its own account of what it had to write anew."""
+"""Whether code and descriptions are forgotten, by oneDNN's account and the C library's.
 
+Each in a process of its own: the environment is read once.
+"""
+
+import ctypes
 import os
 import subprocess
 import sys
@@ -7,43 +11,78 @@ import sys
 import pytest
 import torch
 
-CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-# A process of its own: oneDNN reads its environment once.
-CODE = """
-import sys
+CODE, DESCRIPTIONS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"
+PROGRAM = """
+import ctypes, sys
 import torch
 from aiayn.training.kernel_cache import limit_kernel_cache
 
-if sys.argv[1] == "limited":
-    limit_kernel_cache(products=20)
+class Heap(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks used free top"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+library = ctypes.CDLL(None)
+library.mallinfo2.restype = Heap
+if sys.argv[1] != "unlimited":
+    limit_kernel_cache(getattr(torch, sys.argv[1]))
+torch.set_num_threads(1)
 weight = torch.randn(64, 64)
-for rows in [*range(2, 42), 2]:
-    x = torch.randn(rows, 64)
-    torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+
+def multiply(*rows):
+    for count in rows:
+        x = torch.randn(count, 64)
+        torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+
+def held():
+    heap = library.mallinfo2()
+    return heap.used + heap.hblkhd
+
+multiply(*range(2, 200))
+before = held()
+multiply(*range(200, 300))
+print("held", held() - before)
+multiply(2)
 """
+pytestmark = pytest.mark.skipif(
+    not hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    or not hasattr(ctypes.CDLL(None), "mallinfo2"),
+    reason="this torch has no oneDNN product of its own, or this system no glibc",
+)
 
 
-def last_was_kept(how: str, **environment: str) -> bool:
-    """Whether the first shape's code was still there after forty others."""
-    without = {name: value for name, value in os.environ.items() if name != CAPACITY}
+def run(how: str, **environment: str) -> tuple[int, bool]:
+    """Bytes that a hundred more shapes took, and whether the first one's code stayed."""
+    without = {n: v for n, v in os.environ.items() if n not in (CODE, DESCRIPTIONS)}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, how],
+        [sys.executable, "-c", PROGRAM, how],
         env=without | {"ONEDNN_VERBOSE": "profile_create"} | environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    made = [line for line in done.stdout.splitlines() if ",mb2ic64oc64," in line]
+    lines = done.stdout.splitlines()
+    made = [line for line in lines if ",mb2ic64oc64," in line]
     assert len(made) == 2
     assert "cache_miss" in made[0]
-    return "cache_hit" in made[1]
+    (held,) = (int(line.split()[1]) for line in lines if line.startswith("held"))
+    return held, "cache_hit" in made[1]
 
 
-@pytest.mark.skipif(
-    not hasattr(torch.ops.mkldnn, "_linear_pointwise"),
-    reason="this torch has no oneDNN product of its own",
-)
-def test_products_that_have_gone_by_are_forgotten():
-    assert last_was_kept("unlimited")
-    assert not last_was_kept("limited")
-    assert last_was_kept("limited", **{CAPACITY: "1024"})  # who asked for more gets it
+def test_in_32_bits_code_that_has_gone_by_is_forgotten():
+    assert run("unlimited")[1]
+    assert not run("float32")[1]
+
+
+def test_in_16_bits_it_is_kept():
+    assert run("bfloat16")[1]
+
+
+def test_descriptions_are_forgotten():
+    """With the code limited in both, so that only they remain."""
+    limited, _ = run("float32")
+    unlimited, _ = run("unlimited", **{CODE: "128"})
+    assert limited < unlimited / 10
+
+
+def test_who_asked_for_more_gets_it():
+    assert run("float32", **{CODE: "1024"})[1]

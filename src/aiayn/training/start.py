@@ -10,7 +10,7 @@ import torch
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.files import hold
-from aiayn.machine import resolve_device
+from aiayn.machine import resolve_device, resolve_precision
 from aiayn.model.description import Translator, build_model
 from aiayn.model.forms import plain_form
 from aiayn.run import RunFolder
@@ -108,9 +108,9 @@ def resume_training(
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     if config.threads is not None:
         torch.set_num_threads(config.threads)
-    keep_freed_memory()
-    limit_kernel_cache()
     device = resolve_device(config.device)
+    keep_freed_memory()
+    limit_kernel_cache(resolve_precision(config.precision, device))
     run = RunFolder(config.output)
     with (
         processes(device) as group,
