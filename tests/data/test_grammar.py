@@ -422,9 +422,10 @@ def test_one_english_sentence_has_one_german_translation() -> None:
     repeated = 0
     with unchecked():
         for _ in range(50_000):
-            _, pair = derive(Draw(rng, combine=False))
+            _, (english, german) = derive(Draw(rng, combine=False))
             source, target = (
-                " ".join(word[1] for word in words_of(draft)) for draft in pair
+                " ".join(word[1] for word in words_of(draft))
+                for draft in (english, german())
             )
             repeated += source in seen
             assert seen.setdefault(source, target) == target

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(how: str, **environment: str) -> tuple[int, bool]:
-    """Bytes that a hundred more shapes took, and whether the first one's code stayed."""
+    """Bytes that a hundred more shapes took; whether the first one's code stayed."""
     without = {n: v for n, v in os.environ.items() if n not in (CODE, DESCRIPTIONS)}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, how],

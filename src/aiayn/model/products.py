@@ -1,9 +1,10 @@
 """x Wᵀ + b, the product that most of a step goes into, where a CPU does it fastest.
 
-Torch gives 32-bit products to MKL, which on processors that are not Intel's leaves half
-of the arithmetic unused. oneDNN, which torch carries as well and uses for 16-bit
-products, does not: on an AMD EPYC a training step in fp32 takes two thirds of the time.
-The sum is the same but for the order in which it is added up.
+Torch gives 32-bit products to MKL, which on some processors that are not Intel's leaves
+half of the arithmetic unused. oneDNN, which torch carries as well and uses for 16-bit
+products, does not: on one AMD EPYC a training step in fp32 took two thirds of the time;
+on an older one (Zen 4) the two are alike. The sum is the same but for the order in
+which it is added up.
 """
 
 import platform
@@ -20,7 +21,7 @@ from torch.nn import functional as F
 from aiayn.model.forms import is_plain
 
 # Multiplications from which on the call's own cost, two hundredths of a millisecond,
-# pays on any of these processors.
+# does not count.
 WORTH = 2**22
 
 

@@ -203,7 +203,7 @@ def _derivations(
         source = detokenise(tokens)
         if source not in seen and split_of(source, draw.combined) == split:
             seen.add(source)
-            yield _Derivation(draw, kind, english, german, words, tokens, source)
+            yield _Derivation(draw, kind, english, german(), words, tokens, source)
 
 
 def _tokens(words: list[Word]) -> tuple[str, ...]:

@@ -129,15 +129,12 @@ def _middle_field(clause: "Clause") -> list:
         *(objects[1] if early else []),
         *_written(clause, "often"),
         *negation,
-        *_written(clause, "manner"),
-        *_written(clause, "place"),
+        *_written(clause, "manner", "place"),
         *([] if early else objects[1]),
-        *_written(clause, "prepositional"),
-        *_written(clause, "goal"),
-        *_written(clause, "predicate"),
+        *_written(clause, "prepositional", "goal", "predicate"),
     ]
 
 
-def _written(clause: "Clause", name: str) -> list[Draft]:
-    constituent = clause.role(name)
-    return [constituent.german()] if constituent is not None else []
+def _written(clause: "Clause", *names: str) -> list[Draft]:
+    """Those of the constituents that the clause has here."""
+    return [c.german() for name in names if (c := clause.role(name)) is not None]

@@ -26,8 +26,10 @@ def question(draw: Draw) -> Pair:
     else:
         verb = draw.pick(SHORT_VERBS)
         clause = draw.clause(verb, tenses=ASKED, adjuncts=0.1, negated=0.0)
-    source, target = english_question(clause), german_clause(clause, "first")
-    return finished(source[1], target, "?", draw.links(1), "SQ")
+    _, source = english_question(clause)
+    return finished(
+        source, lambda: german_clause(clause, "first"), "?", draw.links(1), "SQ"
+    )
 
 
 def wh_question(draw: Draw) -> Pair:
@@ -55,8 +57,13 @@ def wh_question(draw: Draw) -> Pair:
     source = [(label, [word(tag, words[0], link)]), english_question(clause)]
     german_label, german_tag = ("NP", "PWS") if kind == "what" else ("ADVP", "PWAV")
     front = (german_label, [word(german_tag, words[1], link)])
-    target = german_clause(clause, "second", front=front)
-    return finished(source, target, "?", draw.links(1), "SBARQ")
+    return finished(
+        source,
+        lambda: german_clause(clause, "second", front=front),
+        "?",
+        draw.links(1),
+        "SBARQ",
+    )
 
 
 _WHERE = ("live", "stand", "lie", "sit", "go", "run", "jump", "travel")

@@ -152,13 +152,22 @@ def coordination(draw: Draw) -> Pair:
     second = draw.clause(draw.pick(ACTIONS), tenses=(first.tense,), adjuncts=0.1)
     link, comma = draw.links(1), draw.links(1)
     words = draw.pick((("and", "und"), ("but", "aber")))
-    source = [("S", english_clause(first)), word("CC", words[0], link)]
-    target = [("S", german_clause(first, "second")), word("KON", words[1], link)]
-    if words[0] == "but":
-        source.insert(1, word(",", ",", comma))
-        target.insert(1, word("$,", ",", comma))
-    source.append(("S", english_clause(second)))
-    target.append(("S", german_clause(second, "second")))
+    pause = words[0] == "but"
+    source = [
+        ("S", english_clause(first)),
+        *([word(",", ",", comma)] if pause else []),
+        word("CC", words[0], link),
+        ("S", english_clause(second)),
+    ]
+
+    def target() -> list:
+        return [
+            ("S", german_clause(first, "second")),
+            *([word("$,", ",", comma)] if pause else []),
+            word("KON", words[1], link),
+            ("S", german_clause(second, "second")),
+        ]
+
     return finished(source, target, ".", draw.links(1))
 
 
@@ -190,7 +199,7 @@ _TWO_CLAUSES = {
 
 
 def derive(draw: Draw, kinds: Sequence[str] = ()) -> tuple[str, Pair]:
-    """One sentence: its kind, and its English and German drafts.
+    """One sentence: its kind, its English draft, and what writes its German one.
 
     Args:
         draw: Where chance comes from.

@@ -1,27 +1,33 @@
 """Whole sentences from clauses: final punctuation, and a subordinate clause's place."""
 
+from collections.abc import Callable
+
 from aiayn.data.grammar.clauses import Clause, SubordinateClause
 from aiayn.data.grammar.draw import Draw
 from aiayn.data.grammar.english_order import english_clause
 from aiayn.data.grammar.german_order import german_clause
 from aiayn.data.grammar.phrases import Draft, word
 
-Pair = tuple[Draft, Draft]
+Pair = tuple[Draft, Callable[[], Draft]]
+"""The English draft; the German one is written, once, only if the sentence is kept."""
 
 
 def finished(
-    source: list, target: list, mark: str, link: int, label: str = "S"
+    source: list, target: Callable[[], list], mark: str, link: int, label: str = "S"
 ) -> Pair:
-    tag = "$."
     return (
         (label, [*source, word(".", mark, link)]),
-        (label, [*target, word(tag, mark, link)]),
+        lambda: (label, [*target(), word("$.", mark, link)]),
     )
 
 
 def statement(draw: Draw, clause: Clause) -> Pair:
-    source, target = english_clause(clause), german_clause(clause, "second")
-    return finished(source, target, ".", draw.links(1))
+    return finished(
+        english_clause(clause),
+        lambda: german_clause(clause, "second"),
+        ".",
+        draw.links(1),
+    )
 
 
 def with_subordinate(
@@ -31,9 +37,11 @@ def with_subordinate(
     if first:
         comma = draw.links(1)
         source = [clause.english(), word(",", ",", comma), *english_clause(main)]
-        front = clause.german()
-        target = german_clause(main, "second", front=front)
-        target.insert(1, word("$,", ",", comma))
+
+        def target() -> list:
+            front, *rest = german_clause(main, "second", front=clause.german())
+            return [front, word("$,", ",", comma), *rest]
+
         return finished(source, target, ".", draw.links(1))
     main.content = clause
     return statement(draw, main)
