@@ -2,9 +2,9 @@
 
 Logits are the largest tensor of a small model: 2,048 positions times 8,000 tokens are
 64 MB, written and read again by each of half a dozen operations. Here a chunk of
-positions goes from states to loss *and gradient* in one piece of memory, which holds
-first the logits, then the probabilities, then the errors, and only the sums stay. The
-result is that of `label_smoothed_cross_entropy`, and tests hold the two equal.
+positions goes from states to loss *and gradient* in memory that is written over: first
+it holds the logits, then the probabilities, then the errors, and only the sums stay.
+The result is that of `label_smoothed_cross_entropy`, and tests hold the two equal.
 """
 
 from typing import Any
