@@ -185,6 +185,8 @@ class Tokenizer:
         try:
             with open_ordinary(Path(path)) as stream:
                 model = stream.read(MAX_MODEL_BYTES + 1)
+        except InputError:  # a ValueError too, but a sentence already
+            raise
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
