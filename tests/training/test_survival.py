@@ -81,6 +81,22 @@ def test_checkpoints_whose_state_has_gone_are_not_overwritten(config):
     assert {path: path.read_bytes() for path in run.checkpoints()} == kept
 
 
+@pytest.mark.parametrize("kept", ["average", "best"])
+def test_a_model_that_was_kept_alone_is_not_overwritten(config, kept):
+    """What one passes on of a run: its best weights, and what they need."""
+    run = train(config).run
+    kept = getattr(run, kept)
+    for path in run.path.glob("*.safetensors"):
+        if path != kept:
+            path.unlink()
+    content = {path: path.read_bytes() for path in run.path.iterdir()}
+    with pytest.raises(InputError, match="holds a run already"):
+        train(config)
+    with pytest.raises(InputError, match=r"no state\.safetensors"):
+        resume_training(config.output)
+    assert {path: path.read_bytes() for path in run.path.iterdir()} == content
+
+
 def test_what_killed_writes_left_behind_is_removed(config):
     run = train(config).run
     left = run.path / ".state.safetensors.0123abcd.part"
@@ -103,7 +119,7 @@ def test_two_trainings_do_not_write_to_one_folder(config):
     folder = config.output
     train(config)
     # As in a first minute: nothing is saved yet that 'train' would find.
-    for path in [folder / "state.safetensors", *RunFolder(folder).checkpoints()]:
+    for path in folder.glob("*.safetensors"):
         path.unlink()
     content = {path: path.read_bytes() for path in folder.iterdir()}
     other = subprocess.Popen(

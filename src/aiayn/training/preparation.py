@@ -41,7 +41,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     Raises:
         InputError: There is a run in it.
     """
-    if run.state.exists() or run.checkpoints():
+    if not run.is_free():
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "
             f"{run.path}', or choose another --output."
