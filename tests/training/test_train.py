@@ -149,6 +149,17 @@ def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
+def test_a_state_that_is_taken_up_is_copied(config, tmp_path):
+    """What was read may lie in the file still, and that is replaced by the next."""
+    trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    tensors, counts = trainer.state()
+    read = {name: tensor.clone() for name, tensor in tensors.items()}
+    trainer.load_state(read, counts, tmp_path / "state.safetensors")
+    taken, _ = trainer.state()
+    places = {tensor.data_ptr() for tensor in read.values()}
+    assert places.isdisjoint(tensor.data_ptr() for tensor in taken.values())
+
+
 def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     train(replace(config, output=tmp_path / "whole", steps=150))
     config = replace(config, steps=150)
