@@ -321,6 +321,42 @@ def test_a_cool_down_is_not_negative(config):
         replace(config, cooldown_steps=-1)
 
 
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ({"steps": 1e5}, "steps must be a whole number, at least 1, not 100000.0."),
+        ({"keep": 0}, "keep must be a whole number, at least 1, not 0."),
+        ({"corpus_size": 1e5}, "corpus_size must be a whole number, not 100000.0."),
+        ({"clip_norm": 0.0}, "clip_norm must be larger than 0"),
+        ({"clip_norm": math.inf}, "clip_norm must be larger than 0"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_gets_a_sentence(
+    config, choice, sentence, unchecked_shapes
+):
+    """Before the training: afterwards its config.json could not be read."""
+    with pytest.raises(InputError) as caught:
+        replace(config, **choice)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"pad_id": 3}, "model.pad_id is 3, but batches of text are padded with 0"),
+        (
+            {"positions": "learned", "max_length": 255},
+            "max_length = 256 takes longer pairs than .*, model.max_length = 255: make",
+        ),
+    ],
+)
+def test_a_model_that_cannot_read_the_batches_is_refused(config, changes, sentence):
+    """Not when the first long pair comes, and not by learning from padding."""
+    with pytest.raises(InputError, match=sentence):
+        train(replace(config, model=replace(config.model, **changes)))
+    assert not config.output.exists()
+
+
 def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
     config, monkeypatch, tmp_path
 ):

@@ -6,6 +6,7 @@ from typing import Any
 
 from aiayn.checkpoint import write_json
 from aiayn.data import (
+    PAD_ID,
     TREES,
     Corpus,
     EncodedPairs,
@@ -18,6 +19,7 @@ from aiayn.data import (
     load_corpus,
 )
 from aiayn.errors import InputError
+from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
@@ -33,6 +35,31 @@ class TrainingData:
     validation: TokenBatches
     description: dict[str, Any]
     """Sizes, for the log's first record."""
+
+
+def check_model(config: TrainingConfig) -> None:
+    """Refuse a model that cannot read the batches that will be made for it.
+
+    Raises:
+        InputError: Its padding is not the tokenizer's, or its table of positions is
+            shorter than the longest pair.
+    """
+    model = config.model
+    if model.pad_id != PAD_ID:
+        raise InputError(
+            f"model.pad_id is {model.pad_id}, but batches of text are padded with "
+            f"{PAD_ID}, as the tokenizer has it: leave it out."
+        )
+    if (
+        isinstance(model, TransformerConfig)
+        and model.positions == "learned"
+        and config.max_length > model.max_length
+    ):
+        raise InputError(
+            f"max_length = {config.max_length} takes longer pairs than the model's "
+            f"table of learned positions, model.max_length = {model.max_length}: make "
+            "the two equal."
+        )
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:

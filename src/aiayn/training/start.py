@@ -20,7 +20,7 @@ from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
 from aiayn.training.kernel_cache import limit_kernel_cache
 from aiayn.training.loop import Session
-from aiayn.training.preparation import prepare_data, prepare_folder
+from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
 
 
@@ -106,6 +106,7 @@ def resume_training(
 
 
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
+    check_model(config)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     device = resolve_device(config.device)
