@@ -433,6 +433,15 @@ def test_arguments_that_make_no_sense(options, named):
         beam_search(random_transformer(), random_source([2]), **options, **ENDS)
 
 
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+@pytest.mark.parametrize("ends", [(EOS, EOS), (BOS, PAD)])
+def test_an_end_that_is_never_written_is_refused(search, ends):
+    """Some libraries start with the end token; here every output would be endless."""
+    bos_id, eos_id = ends
+    with pytest.raises(InputError, match=f"eos_id = {eos_id} must differ from bos_id"):
+        search(random_transformer(), random_source([2]), bos_id=bos_id, eos_id=eos_id)
+
+
 def test_more_outputs_than_the_beam_holds_cannot_be_had():
     with pytest.raises(InputError, match="num_best"):
         beam_search_n_best(random_transformer(), random_source([2]), num_best=5, **ENDS)
