@@ -7,8 +7,11 @@ import resource
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
 from subprocess import PIPE
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +21,7 @@ from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
 from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
+from aiayn.training.interrupt import StopRequest
 from aiayn.training.loop import Session
 from tests.training.numbers import number_training, write_numbers
 
@@ -103,6 +107,26 @@ def test_what_killed_writes_left_behind_is_removed(config):
     left.write_bytes(b"half")
     resume_training(config.output)
     assert not left.exists()
+
+
+def test_the_speed_after_a_stop_is_that_of_what_was_done_since(config, monkeypatch):
+    """A clock that ticks whenever it is read makes it the number of those tokens."""
+    config = replace(config, log_every=24, validate_every=24)
+    stop = StopRequest()
+    monkeypatch.setattr("aiayn.training.start.stop_request", lambda: nullcontext(stop))
+    before_step(monkeypatch, 12, lambda: setattr(stop, "made", True))
+    with pytest.raises(KeyboardInterrupt, match="Stopped after step 12 of 24"):
+        train(config)
+    monkeypatch.undo()
+    _, info = load_tensors(RunFolder(config.output).state)
+    before = info["progress"]["totals"][2]
+    ticks = count()
+    clock = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
+    monkeypatch.setattr("aiayn.training.loop.time", clock)
+    log = resume_training(config.output).log
+    [record] = [record for record in log if record["event"] == "train"]
+    assert 0 < before < record["tokens"]
+    assert record["tokens_per_second"] == record["tokens"] - before
 
 
 def test_a_finished_run_resumed_is_the_same_run(config):
