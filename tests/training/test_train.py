@@ -98,6 +98,7 @@ def test_keeps_the_best_and_the_last(config):
     validations = [r for r in result.log if r["event"] == "validation"]
     best = min(validations, key=lambda record: record["loss"])
     assert load_tensors(result.run.best)[1]["step"] == best["step"]
+    assert not any(module.training for module in result.model.modules())
     assert TrainingConfig.from_dict(read_json(result.run.config)) == config
 
 

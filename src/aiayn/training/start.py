@@ -34,7 +34,7 @@ class TrainingResult:
     run: RunFolder
     """The folder, and where each file lies in it."""
     model: Translator
-    """The model, averaged over the last checkpoints (§6.1)."""
+    """The model, averaged over the last checkpoints (§6.1), in evaluation mode."""
     tokenizer: Tokenizer
     """The one that the model was trained with."""
     log: list[dict[str, Any]]
@@ -133,4 +133,5 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         with stop_request() as stop:
             session.train(stop)
         session.finish()
+        trainer.model.eval()
         return TrainingResult(run, trainer.model, data.tokenizer, run.read_log())
