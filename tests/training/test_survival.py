@@ -317,7 +317,7 @@ def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path
 def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     """One was killed while another waited for it; torch adds a page of its frames."""
 
-    def reset(backend):
+    def reset(backend, timeout):
         raise distributed.DistNetworkError("Connection reset by peer\nframe #0: …")
 
     monkeypatch.setenv("LOCAL_RANK", "0")

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 import torch
 
-from aiayn.checkpoint import load_tensors, read_json
+from aiayn.checkpoint import load_tensors, read_json, write_json
 from aiayn.data import Batch, LinesOnDisk, ParallelText, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import exact_match_rate, load_translator, translate
@@ -26,6 +26,8 @@ from aiayn.training import (
     resume_training,
     train,
 )
+from aiayn.training.distributed import Processes
+from aiayn.training.preparation import prepare_data
 
 
 def losses(run):
@@ -320,6 +322,25 @@ def test_a_cool_down_longer_than_the_training_takes_all_of_it(config):
 def test_a_cool_down_is_not_negative(config):
     with pytest.raises(InputError, match="cooldown_steps must lie between 0"):
         replace(config, cooldown_steps=-1)
+
+
+def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
+    """All at once, they would remove the parts of WMT 2014 under each other."""
+    seen = []
+
+    def loading(*words, **options):
+        seen.append("loads")
+        return load_corpus(*words, **options)
+
+    monkeypatch.setattr("aiayn.training.preparation.load_corpus", loading)
+    monkeypatch.setattr(Processes, "wait", lambda self: seen.append("waits"))
+    run = RunFolder(config.output)
+    write_json(run.config, config.as_dict())
+    prepare_data(config, run, Processes(rank=0, count=2))
+    assert seen[:2] == ["loads", "waits"]
+    seen.clear()
+    prepare_data(config, run, Processes(rank=1, count=2))
+    assert seen[:2] == ["waits", "loads"]
 
 
 @pytest.mark.parametrize(

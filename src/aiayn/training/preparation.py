@@ -93,9 +93,13 @@ def prepare_data(
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
         options["size"] = config.corpus_size
+    if not group.first:
+        group.wait()  # the first fetches it and puts it together
     corpus = load_corpus(
         config.corpus, source=config.source, target=config.target, **options
     )
+    if group.first:
+        group.wait()  # here the others begin
     text = corpus.train[: config.corpus_size]
     if group.first and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
