@@ -155,6 +155,16 @@ def test_lines_on_disk_are_a_sequence(tmp_path):
         LinesOnDisk.open(tmp_path / "text")
 
 
+def test_a_text_does_not_stand_without_the_list_of_its_lines(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("aiayn.data.lines.np.save", full)
+    with pytest.raises(InputError, match="No space left"):
+        LinesOnDisk.write(tmp_path / "text", ["eins"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_archive_is_searched_and_not_unfolded(tmp_path):
     path = tmp_path / "a.tgz"
     pack(path, {"../evil": b"x", "/abs": b"x", "text": b"hello"})
