@@ -231,7 +231,7 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many sequences."""
-        rows = [list(ids) for ids in batch]
+        rows = [[int(i) for i in ids] for ids in batch]  # of tensors and arrays, too
         for row in rows:
             self._check_ids(row)
         # A model may write spaces side by side, or the byte of a line feed, which
