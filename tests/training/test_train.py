@@ -379,6 +379,16 @@ def test_a_model_that_cannot_read_the_batches_is_refused(config, changes, senten
     assert not config.output.exists()
 
 
+def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folder):
+    """Of BLEU as of the loss: nothing translates it, which ended the training."""
+    for language, word in (("en", "one"), ("de", "eins")):
+        path = corpus_folder / f"validation.{language}"
+        lines = path.read_text(encoding="utf-8")
+        path.write_text(f"{word} " * 1100 + "\n" + lines, encoding="utf-8")
+    log = train(replace(config, steps=8, validation_sentences=3)).log
+    assert 0 <= log[-1]["bleu"] <= 100
+
+
 def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
     config, monkeypatch, tmp_path
 ):

@@ -171,9 +171,8 @@ class Session:
             model, data.validation.epoch(0), bos_id=data.tokenizer.bos_id
         )
         scores = {"loss": result.loss, "perplexity": result.perplexity}
-        count = self.config.validation_sentences
-        if count:
-            text = data.corpus.validation[:count]
+        text = data.to_translate
+        if len(text):
             hypotheses = translate(text.source, model, data.tokenizer, beam_size=1)
             scores["bleu"] = evaluate_bleu(hypotheses, text.target).score
         return scores

@@ -1,14 +1,13 @@
 """§5.1: what must stand before the first step: folder, corpus, vocabulary, batches."""
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from aiayn.checkpoint import write_json
 from aiayn.data import (
     PAD_ID,
     TREES,
-    Corpus,
     EncodedPairs,
     LinesOnDisk,
     ParallelText,
@@ -29,10 +28,11 @@ from aiayn.training.distributed import Processes
 class TrainingData:
     """What a training reads."""
 
-    corpus: Corpus
     tokenizer: Tokenizer
     training: TokenBatches
     validation: TokenBatches
+    to_translate: ParallelText
+    """Validation pairs that BLEU is computed on."""
     description: dict[str, Any]
     """Sizes, for the log's first record."""
 
@@ -115,10 +115,15 @@ def prepare_data(
     validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
     return TrainingData(
-        corpus,
         tokenizer,
         batches,
         TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
+        short_pairs(
+            corpus.validation,
+            tokenizer,
+            config.max_length,
+            config.validation_sentences,
+        ),
         {
             "pairs": len(training),
             "too_long": len(text) - len(training),
@@ -128,6 +133,26 @@ def prepare_data(
             "vocab_size": tokenizer.vocab_size,
         },
     )
+
+
+def short_pairs(
+    text: ParallelText, tokenizer: Tokenizer, max_length: int, count: int | None = None
+) -> ParallelText:
+    """The first pairs of which neither side has more pieces, end included.
+
+    Args:
+        text: The pairs.
+        tokenizer: What cuts them into pieces.
+        max_length: The most pieces.
+        count: How many pairs; None: all.
+    """
+    short = (
+        pair
+        for pair in text
+        if max(len(tokenizer.encode(side)) for side in pair) < max_length
+    )
+    kept = list(islice(short, count))
+    return ParallelText(tuple(s for s, _ in kept), tuple(t for _, t in kept))
 
 
 def _encode(
