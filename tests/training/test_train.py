@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -360,6 +361,11 @@ def test_a_choice_that_makes_no_sense_gets_a_sentence(
     with pytest.raises(InputError) as caught:
         replace(config, **choice)
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_corpus_may_be_a_path(config, unchecked_shapes):
+    by_path = replace(config, corpus=Path(config.corpus))
+    assert TrainingConfig.from_dict(by_path.as_dict()) == config
 
 
 @pytest.mark.parametrize(

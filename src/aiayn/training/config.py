@@ -147,7 +147,8 @@ class TrainingConfig:
         """The configuration as JSON can hold it."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         model = describe_config(self.model)
-        return values | {"output": str(self.output), "model": model}
+        texts = {"corpus": str(self.corpus), "output": str(self.output)}  # may be paths
+        return values | texts | {"model": model}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
