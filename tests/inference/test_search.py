@@ -413,6 +413,7 @@ def test_a_model_can_be_trained_after_a_search():
     model, source = random_transformer(max_length=4), random_source([6])
     greedy_search(model, source, **ENDS)
     assert model.target_positions.table.size(0) > 4
+    assert not model.target_positions.table.is_inference()
     model(source, source).sum().backward()
     assert all(weight.grad is not None for weight in model.parameters())
 
