@@ -102,6 +102,9 @@ def test_keeps_the_best_and_the_last(config):
     best = min(validations, key=lambda record: record["loss"])
     assert load_tensors(result.run.best)[1]["step"] == best["step"]
     assert not any(module.training for module in result.model.modules())
+    assert load_translator(result.run.path, "auto")[0].config == result.model.config
+    with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
+        load_translator(result.run.path, "gpu")
     assert TrainingConfig.from_dict(read_json(result.run.config)) == config
 
 
