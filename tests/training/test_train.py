@@ -371,21 +371,20 @@ def test_a_corpus_may_be_a_path(config, unchecked_shapes):
     assert TrainingConfig.from_dict(by_path.as_dict()) == config
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"pad_id": 3}, "model.pad_id is 3, but batches of text are padded with 0"),
-        (
-            {"positions": "learned", "max_length": 255},
-            "max_length = 256 takes longer pairs than .*, model.max_length = 255: make",
-        ),
-    ],
-)
-def test_a_model_that_cannot_read_the_batches_is_refused(config, changes, sentence):
-    """Not when the first long pair comes, and not by learning from padding."""
-    with pytest.raises(InputError, match=sentence):
-        train(replace(config, model=replace(config.model, **changes)))
+def test_a_model_that_would_learn_from_padding_is_refused(config):
+    with pytest.raises(InputError, match=r"model\.pad_id is 3, .* padded with 0, as"):
+        train(replace(config, model=replace(config.model, pad_id=3)))
     assert not config.output.exists()
+
+
+def test_pairs_that_a_table_of_positions_has_no_rows_for_are_refused(config):
+    """At once, and not when the first of them comes; so is max_length obeyed."""
+    model = replace(config.model, positions="learned", max_length=2)
+    config = replace(config, model=model, validation_sentences=2)
+    with pytest.raises(InputError, match=r"tokens on a side.* model\.max_length = 2:"):
+        train(config)
+    model = replace(model, max_length=12)
+    assert "bleu" in train(replace(config, model=model, max_length=12)).log[-1]
 
 
 def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folder):

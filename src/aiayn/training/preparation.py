@@ -38,27 +38,15 @@ class TrainingData:
 
 
 def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that cannot read the batches that will be made for it.
+    """Refuse a model that would take padding for words.
 
     Raises:
-        InputError: Its padding is not the tokenizer's, or its table of positions is
-            shorter than the longest pair.
+        InputError: Its padding is not the tokenizer's.
     """
-    model = config.model
-    if model.pad_id != PAD_ID:
+    if config.model.pad_id != PAD_ID:
         raise InputError(
-            f"model.pad_id is {model.pad_id}, but batches of text are padded with "
-            f"{PAD_ID}, as the tokenizer has it: leave it out."
-        )
-    if (
-        isinstance(model, TransformerConfig)
-        and model.positions == "learned"
-        and config.max_length > model.max_length
-    ):
-        raise InputError(
-            f"max_length = {config.max_length} takes longer pairs than the model's "
-            f"table of learned positions, model.max_length = {model.max_length}: make "
-            "the two equal."
+            f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
+            f"with {PAD_ID}, as the tokenizer has it: leave it out."
         )
 
 
@@ -88,7 +76,8 @@ def prepare_data(
     """Load the corpus, learn or load its vocabulary, and cut it into batches.
 
     Raises:
-        InputError: The corpus cannot be had or read, or is empty.
+        InputError: The corpus cannot be had or read, is empty, or has pairs that are
+            too long for the model.
     """
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
@@ -113,6 +102,8 @@ def prepare_data(
     tokenizer = Tokenizer.load(run.tokenizer)
     training = _encode(text, tokenizer, config, run, group)
     validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
+    for pairs in (training, validation):
+        _check_lengths(pairs, config)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
     return TrainingData(
         tokenizer,
@@ -133,6 +124,22 @@ def prepare_data(
             "vocab_size": tokenizer.vocab_size,
         },
     )
+
+
+def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
+    """Refuse pairs for which a learned table of positions has no rows."""
+    model = config.model
+    if not isinstance(model, TransformerConfig) or model.positions != "learned":
+        return
+    longest = max(
+        int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)
+    )
+    if longest > model.max_length:
+        raise InputError(
+            f"The longest pair has {longest} tokens on a side, more than the model's "
+            f"table of learned positions, model.max_length = {model.max_length}: allow "
+            "more there, or leave out long pairs with max_length."
+        )
 
 
 def short_pairs(
