@@ -129,6 +129,15 @@ def test_weights_are_shown_as_text(aiayn, run):
     assert "</s>" in out
 
 
+def test_an_empty_line_does_not_end_what_is_shown(aiayn, run, tmp_path):
+    file = tmp_path / "some.en"
+    file.write_text("a dog\n\na dog\n", encoding="utf-8")
+    status, out, err = aiayn("translate", run.path, "--file", file, "--weights")
+    assert status == 0, err
+    _, alone, _ = aiayn("translate", run.path, "a dog", "--weights")
+    assert out == f"{alone}\n{alone}"
+
+
 def test_evaluates_as_sacrebleu_prints_it(aiayn, run):
     status, out, err = aiayn("evaluate", run.path, "--beam-size", 1)
     assert status == 0, err

@@ -40,6 +40,8 @@ def read_json(path: Path) -> Any:
         if len(content) > MAX_JSON_BYTES:
             raise ValueError(f"it has more than {MAX_JSON_BYTES:,} bytes")
         return json.loads(content.decode("utf-8"))
+    except InputError:  # a ValueError too, but a sentence already
+        raise
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except OSError as error:

@@ -21,6 +21,7 @@ from aiayn.data import (
     encode_pairs,
     load_corpus,
     load_treebank,
+    normalise,
     read_lines,
     read_stream,
 )
@@ -143,6 +144,9 @@ def translate(
     lines = text or (read_lines(file) if file else _standard_input())
     if weights:
         for line in lines:
+            if not normalise(line):  # as without --weights: nothing, but no end
+                print(flush=True)
+                continue
             found = cross_attention_map(line, model, tokenizer, **options)
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)

@@ -73,6 +73,11 @@ class RunFolder:
             "aiayn train --output, or one of its .safetensors files."
         )
 
+    def is_free(self) -> bool:
+        """Whether it holds nothing that a new training would destroy."""
+        kept = (self.state, self.best, self.average, *self.checkpoints())
+        return not any(path.exists() for path in kept)
+
     def require(self) -> None:
         """Refuse to write into a folder that was removed under a running training.
 
@@ -163,12 +168,15 @@ class RunFolder:
                 after it, so a kill in between leaves one without the other.
 
         Raises:
-            InputError: There are later checkpoints. Their state has gone, and to begin
-                again would overwrite them.
+            InputError: There are later checkpoints, or an average or a best one alone.
+                Their state has gone, and to begin again would overwrite them.
         """
         if self.state.is_file():
             return True
-        if self.checkpoints(until=first_validation) != self.checkpoints():
+        steps = self.checkpoints()
+        alone = self.best.is_file() and not steps
+        later = self.checkpoints(until=first_validation) != steps
+        if later or alone or self.average.is_file():
             raise InputError(
                 f"{self.path} holds no state.safetensors, so there is nothing to "
                 "resume. Its checkpoints can translate; to train, begin with 'aiayn "

@@ -89,6 +89,8 @@ def test_values(capsys):
     assert "right" in capsys.readouterr().out
     with pytest.raises(WrongAnswer, match="not its root"):
         check(64)
+    with pytest.raises(WrongAnswer, match=r"True was .* several of the shape \(2,\)"):
+        ValueCheck(exercise="0.2", reference=lambda: True)(torch.tensor([True, False]))
     with pytest.raises(WrongAnswer, match="8 was expected, but 7 came"):
         check(7)
     with pytest.raises(WrongAnswer, match="True was expected"):

@@ -643,6 +643,19 @@ def test_unknown_splits_and_negative_counts_get_a_sentence() -> None:
         generate(-1, seed=0)
 
 
+def test_a_kind_that_is_used_up_gets_a_sentence(monkeypatch) -> None:
+    """There is but one sentence left to draw: it is found once, and then no more."""
+    drawn: list = []
+
+    def the_same(draw, kinds):
+        return (drawn or drawn.append(derive(draw, kinds)) or drawn)[0]
+
+    monkeypatch.setattr("aiayn.data.grammar.derive", the_same)
+    monkeypatch.setattr("aiayn.data.grammar.USED_UP", 50)
+    with pytest.raises(InputError, match="different sentences of comparison were"):
+        generate(2, seed=0, kinds=["comparison"])
+
+
 def test_no_samples_are_an_empty_list() -> None:
     assert generate(0, seed=0) == []
 

@@ -73,6 +73,13 @@ def test_weights_come_sentence_by_sentence_without_padding(model):
             torch.testing.assert_close(table.sum(dim=-1), torch.ones(table.shape[:-1]))
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here")
+def test_weights_of_a_model_on_a_gpu_are_those_on_the_cpu(model):
+    expected = attention_by_sentence(model, PAIRS, bos_id=1)
+    found = attention_by_sentence(model.cuda(), PAIRS, bos_id=1)
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model):
     x = torch.randn(2, 5, 16)
     attention = attention_of(model, "encoder", 1)

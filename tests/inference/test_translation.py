@@ -110,6 +110,8 @@ def test_another_tokenizer_is_refused(tokenizer):
 def test_a_text_is_no_list_of_sentences(model, tokenizer):
     with pytest.raises(InputError, match=r"give \[text\]"):
         translate("a dog", model, tokenizer)
+    with pytest.raises(InputError, match=r"give \[text\]"):
+        next(translate_stream("a dog", model, tokenizer))
 
 
 def test_a_stream_of_no_lines_at_a_time(model, tokenizer):

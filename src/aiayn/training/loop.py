@@ -38,7 +38,7 @@ class Session:
         self.progress = Progress()
         self.loss = RunningLoss(trainer.no_totals(), run, self.group)
         self.clock = time.perf_counter()
-        self.logged_at = 0.0
+        self.logged_at, self.untimed_tokens = 0.0, 0.0
 
     def begin(self) -> None:
         """Open the log with what the run depends on."""
@@ -62,6 +62,8 @@ class Session:
         self.loss.resume(progress.totals, progress.step)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds
+        # The next record's sums hold them, its time does not.
+        self.untimed_tokens = sum(progress.totals[2::3])
         if self.group.first:
             self.run.tidy(self.progress.step)
 
@@ -124,8 +126,8 @@ class Session:
         """Log the loss since the last record; return what the progress bar shows."""
         smoothed, plain, tokens = self.loss.check()
         seconds = time.perf_counter() - self.clock
-        speed = tokens / (seconds - self.logged_at)
-        self.logged_at = seconds
+        speed = (tokens - self.untimed_tokens) / (seconds - self.logged_at)
+        self.logged_at, self.untimed_tokens = seconds, 0.0
         self.loss.restart(self.progress.step)
         self._log(
             event="train",
@@ -169,9 +171,8 @@ class Session:
             model, data.validation.epoch(0), bos_id=data.tokenizer.bos_id
         )
         scores = {"loss": result.loss, "perplexity": result.perplexity}
-        count = self.config.validation_sentences
-        if count:
-            text = data.corpus.validation[:count]
+        text = data.to_translate
+        if len(text):
             hypotheses = translate(text.source, model, data.tokenizer, beam_size=1)
             scores["bleu"] = evaluate_bleu(hypotheses, text.target).score
         return scores
