@@ -122,6 +122,17 @@ def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_pat
     assert from_file.split("\n")[1] == ""
 
 
+@pytest.mark.parametrize("weights", [[], ["--weights"]])
+def test_an_output_may_be_as_long_as_is_said(aiayn, run, weights):
+    """A model that knows nothing ends no output by itself, and most of a tree is long."""
+    line = ("translate", run.path, SENTENCES[0], "--beam-size", 1, *weights)
+    lengths = [
+        len(aiayn(*line, "--extra-length", extra)[1].partition("\n")[0])
+        for extra in (0, 5, 100)
+    ]
+    assert lengths == sorted(set(lengths))
+
+
 def test_weights_are_shown_as_text(aiayn, run):
     status, out, err = aiayn("translate", run.path, "a dog runs", "--weights")
     assert status == 0, err

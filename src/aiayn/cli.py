@@ -120,6 +120,7 @@ def translate(
     weights: bool = False,
     beam_size: int = 4,
     length_penalty: float = 0.6,
+    extra_length: int = 50,
     device: str = "auto",
 ) -> None:
     """Translate sentences: given here, from a file, or from standard input.
@@ -137,10 +138,16 @@ def translate(
         weights: Show what each piece looked at while it was written.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: How much longer outputs are favoured (the paper's α).
+        extra_length: Pieces that an output may have more than its sentence; a parser's
+            trees need some 300.
         device: auto, cpu, cuda or mps.
     """
     model, tokenizer = load_translator(run, resolve_device(device))
-    options = {"beam_size": beam_size, "length_penalty": length_penalty}
+    options = {
+        "beam_size": beam_size,
+        "length_penalty": length_penalty,
+        "extra_length": extra_length,
+    }
     lines = text or (read_lines(file) if file else _standard_input())
     if weights:
         for line in lines:

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, save_tensors
+from aiayn.checkpoint import load_info, load_tensors, save_tensors
 from aiayn.errors import InputError
 from aiayn.files import remove_parts, write_atomically
 
@@ -62,10 +62,18 @@ class RunFolder:
     def weights(self) -> Path:
         """The file to translate with: the average, else the best, else the last.
 
+        An average from before the newest checkpoint is passed over: the training went
+        on after it.
+
         Raises:
-            InputError: The folder holds none.
+            InputError: The folder holds none, or the average is damaged.
         """
-        for candidate in (self.average, self.best, *reversed(self.checkpoints())):
+        steps = self.checkpoints()
+        if self.average.is_file():
+            until = load_info(self.average).get("step")
+            if not isinstance(until, int) or steps == self.checkpoints(until=until):
+                return self.average
+        for candidate in (self.best, *reversed(steps)):
             if candidate.is_file():
                 return candidate
         raise InputError(

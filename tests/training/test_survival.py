@@ -186,6 +186,20 @@ def test_an_average_is_of_steps_that_were_done(config):
         torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-7)
 
 
+def test_an_average_that_training_has_left_behind_does_not_translate(tmp_path):
+    """Finished, resumed with more steps, and stopped: the best is newer."""
+    run = RunFolder(tmp_path)
+    run.config.touch()
+    for step in (1, 2, 3):
+        info = {"step": step}
+        best = run.save_checkpoint({"weight": torch.ones(1)}, info, keep=3)
+        run.mark_best(best)
+        if step == 2:
+            save_tensors(run.average, {"weight": torch.ones(1)}, info)
+            assert run.weights() == run.average
+    assert run.weights() == run.best
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_disk_that_takes_no_more_leaves_the_last_state(config, monkeypatch, number):
     """Full, read-only, broken: one sentence, and the state of step 8 as it was."""
