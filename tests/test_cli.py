@@ -124,7 +124,7 @@ def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_pat
 
 @pytest.mark.parametrize("weights", [[], ["--weights"]])
 def test_an_output_may_be_as_long_as_is_said(aiayn, run, weights):
-    """A model that knows nothing ends no output by itself, and most of a tree is long."""
+    """A model that knows nothing ends few outputs by itself; trees are long."""
     line = ("translate", run.path, SENTENCES[0], "--beam-size", 1, *weights)
     lengths = [
         len(aiayn(*line, "--extra-length", extra)[1].partition("\n")[0])
