@@ -137,6 +137,15 @@ def test_a_finished_run_resumed_is_the_same_run(config):
     assert after[-1]["loss"] == before[-1]["loss"]
 
 
+def test_a_training_is_not_shortened_after_the_fact(config):
+    """What is on disk stays: its configuration must tell how many steps were done."""
+    run = train(config).run
+    content = {path: path.read_bytes() for path in run.path.iterdir()}
+    with pytest.raises(InputError, match="has 24 steps behind it"):
+        resume_training(run.path, steps=23)
+    assert {path: path.read_bytes() for path in run.path.iterdir()} == content
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot lock a folder")
 def test_two_trainings_do_not_write_to_one_folder(config):
     """Neither a second 'resume' nor a 'train' harms the run that is being written."""

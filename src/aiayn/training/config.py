@@ -102,7 +102,7 @@ class TrainingConfig:
     compile: bool = False
     """Compile the model with torch.compile; pays on a GPU."""
     threads: int | None = None
-    """Threads of a CPU; None: torch's choice."""
+    """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
     progress: bool = True
     """Show a progress bar, where there is a terminal."""
 

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Batch
+from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
 from aiayn.model.description import describe_config, load_weights
@@ -55,10 +56,19 @@ class Session:
         )
 
     def resume(self) -> None:
-        """Take up the state that was saved last."""
+        """Take up the state that was saved last.
+
+        Raises:
+            InputError: The state is damaged, or more steps are done than are to be.
+        """
         tensors, info = self.run.load_state()
         self.trainer.load_state(tensors, info.get("adam_steps"), self.run.state)
         self.progress = progress = Progress.read(info, self.run.state)
+        if progress.step > self.config.steps:
+            raise InputError(
+                f"{self.run.path} has {progress.step} steps behind it and cannot stop "
+                f"at {self.config.steps}: give more, or leave the number out."
+            )
         self.loss.resume(progress.totals, progress.step)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds

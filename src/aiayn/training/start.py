@@ -44,6 +44,8 @@ class TrainingResult:
 def train(config: TrainingConfig) -> TrainingResult:
     """Train a translator, from raw text to averaged weights.
 
+    Torch's random generators are seeded with the configuration's seed.
+
     Args:
         config: Every choice.
 
@@ -84,7 +86,7 @@ def resume_training(
 
     Args:
         path: The run's folder.
-        steps: A new number of steps in all; None: as it was begun.
+        steps: A new number of steps in all, no less than are done; None: as begun.
         device: Where to compute; None: as it was begun.
         threads: Threads of a CPU; None: as it was begun.
 
