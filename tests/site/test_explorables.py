@@ -275,6 +275,22 @@ def test_one_tab_stop_a_table(show):
     assert stops == [1, 1, 1]
 
 
+@pytest.mark.parametrize("modifier", ["altKey", "ctrlKey", "metaKey"])
+def test_the_browsers_own_keys_stay_the_browsers(show, modifier):
+    """Alt and an arrow lead back a page, Control and Home to its top: not a table."""
+    window = show(walk(start=(1, 1)))
+    press = (
+        "return document.querySelector(arguments[0]).dispatchEvent(new KeyboardEvent("
+        "'keydown', {key: arguments[1], [arguments[2]]: true,"
+        " bubbles: true, cancelable: true}))"
+    )
+    before = seen(window, ".aiayn-explorable")
+    for key in ("ArrowLeft", "Home"):
+        assert window.run(press, SCORE, key, modifier), "the table took the key"
+    assert seen(window, ".aiayn-explorable") == before
+    assert not window.run(press, SCORE, "ArrowLeft", ""), "alone, it is the table's"
+
+
 def test_a_tap_chooses_in_its_own_figure_only(show):
     """Two of the same on one page do not meddle with each other."""
     window = show(walk(start=(0, 0)), walk(start=(0, 0)), width=390)
