@@ -47,7 +47,9 @@ def _difference(got: Any, want: Any) -> str | None:
     if isinstance(want, tuple):
         return _difference_of_parts(got, want)
     if isinstance(want, bool | str):
-        return None if got == want else f"{want!r} was expected, but {got!r} came."
+        many = isinstance(got, Tensor) and got.numel() != 1  # which have no truth value
+        same = not many and got == want
+        return None if same else f"{want!r} was expected, but {got!r} came."
     try:
         got = torch.as_tensor(got)
     except (TypeError, ValueError, RuntimeError):
