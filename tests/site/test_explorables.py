@@ -332,6 +332,23 @@ def test_the_last_step_keeps_the_focus(show):
     assert seen(window, ".aiayn-explorable")[0][0] == "OUTPUT  4 "
 
 
+@pytest.mark.parametrize(
+    ("figure", "name", "words"),
+    [
+        (softmax(power=6), "power", "6: dₖ = 64"),
+        (stepper(step=2), "step", "2: writes Hund"),
+    ],
+    ids=["softmax", "stepper"],
+)
+def test_a_slider_says_what_its_number_means_before_it_is_moved(
+    show, figure, name, words
+):
+    """To a screen reader, which would else say the number alone."""
+    window = show(figure)
+    slider = f"document.querySelector('[name={name}]')"
+    assert window.run(f"return {slider}.getAttribute('aria-valuetext')") == words
+
+
 def test_print_shows_the_figure_and_no_controls(show):
     """On paper nothing can be moved."""
     window = show(softmax())
