@@ -139,7 +139,9 @@ def test_same_seed_same_weights_other_seed_others(config, tmp_path):
     )
 
 
-def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch):
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, accumulate):
+    config = replace(config, accumulate=accumulate)
     whole = train(replace(config, output=tmp_path / "whole"))
     step = Trainer.step
 
