@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from aiayn.data import Batch
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
+from aiayn.training.distributed import Processes
 
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=16, dropout=0.0),
@@ -70,14 +71,14 @@ def test_gradients_are_clipped_where_the_configuration_says_so(model):
     assert size(2 * whole) == pytest.approx(whole, rel=1e-12)
 
 
-def test_every_step_and_every_seed_draws_its_own_dropout(model):
-    """Or the same units would be missing in all steps: nothing else would show it."""
-    seeds = {}
-    for seed in (1, 2):
-        trainer = Trainer(replace(CONFIG, seed=seed), model, bos_id=1)
+def test_every_step_seed_and_process_draws_its_own_dropout(model):
+    """Or the same units would be missing each time: nothing else would show it."""
+    drawn = {}
+    for seed, rank in ((1, 0), (2, 0), (1, 1)):
+        trainer = Trainer(replace(CONFIG, seed=seed), model, 1, Processes(rank))
         for step in (1, 2):
             trainer.step(step, [BATCH])
-            seeds[seed, step] = torch.initial_seed()
-    assert len(set(seeds.values())) == 4
+            drawn[seed, rank, step] = torch.initial_seed()
+    assert len(set(drawn.values())) == 6
     trainer.step(2, [BATCH])
-    assert torch.initial_seed() == seeds[2, 2]
+    assert torch.initial_seed() == drawn[1, 1, 2]
