@@ -14,9 +14,22 @@ import pytest
 import torch
 
 from aiayn.checkpoint import load_tensors, read_json, write_json
-from aiayn.data import Batch, LinesOnDisk, ParallelText, load_corpus
+from aiayn.data import (
+    Batch,
+    LinesOnDisk,
+    ParallelText,
+    TokenBatches,
+    encode_pairs,
+    load_corpus,
+)
 from aiayn.errors import InputError
-from aiayn.inference import exact_match_rate, load_translator, translate
+from aiayn.inference import (
+    evaluate_bleu,
+    exact_match_rate,
+    load_translator,
+    perplexity,
+    translate,
+)
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig
 from aiayn.run import RunFolder
@@ -108,6 +121,20 @@ def test_keeps_the_best_and_the_last(config):
     assert TrainingConfig.from_dict(read_json(result.run.config)) == config
 
 
+def test_the_last_score_is_the_averages_on_the_validation_sentences(config):
+    """Not on those that it was trained on, and not that of the last checkpoint."""
+    result = train(replace(config, validation_sentences=7))
+    text = load_corpus(config.corpus).validation
+    pairs, _ = encode_pairs(text, result.tokenizer)
+    batches = TokenBatches(pairs, config.tokens_per_batch).epoch(0)
+    found = perplexity(result.model, batches, bos_id=result.tokenizer.bos_id)
+    # Float32 sums over the same tokens in other batches.
+    assert result.log[-1]["loss"] == pytest.approx(found.loss, rel=1e-5)
+    few = text[:7]
+    written = translate(few.source, result.model, result.tokenizer, beam_size=1)
+    assert result.log[-1]["bleu"] == evaluate_bleu(written, few.target).score
+
+
 def test_same_seed_same_weights_other_seed_others(config, tmp_path):
     first = train(config).model.state_dict()
     again = train(replace(config, output=tmp_path / "again")).model.state_dict()
@@ -119,7 +146,9 @@ def test_same_seed_same_weights_other_seed_others(config, tmp_path):
     )
 
 
-def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch):
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, accumulate):
+    config = replace(config, accumulate=accumulate)
     whole = train(replace(config, output=tmp_path / "whole"))
     step = Trainer.step
 
@@ -172,8 +201,10 @@ def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     config = replace(config, steps=150)
     process = subprocess.Popen(command(config), stderr=subprocess.PIPE, text=True)
     log = RunFolder(config.output)
+    deadline = time.monotonic() + 120
     while not any(r["event"] == "train" for r in log.read_log()):
-        assert process.poll() is None
+        assert process.poll() is None, "training ended before it could be stopped"
+        assert time.monotonic() < deadline, "training did not log a step in time"
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
