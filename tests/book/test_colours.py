@@ -51,7 +51,7 @@ def test_numbers_in_full_cells_can_be_read(theme):
     from aiayn.book.plots.attention import STRONGEST
 
     page, ink = getattr(PAGE, theme), getattr(INK, theme)
-    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= GRAPHICS
+    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= TEXT
 
 
 def test_series_are_six_different_colours():
