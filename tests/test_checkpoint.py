@@ -63,6 +63,8 @@ def test_missing_files_are_named(tmp_path):
         load_tensors(tmp_path / "nothing")
     with pytest.raises(InputError, match=r"There is no file .*nothing"):
         read_json(tmp_path / "nothing")
+    with pytest.raises(InputError, match=r"^\S+ cannot be read: it is a folder"):
+        read_json(tmp_path)
 
 
 def test_json_keeps_every_digit(tmp_path):

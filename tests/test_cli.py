@@ -122,11 +122,31 @@ def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_pat
     assert from_file.split("\n")[1] == ""
 
 
+@pytest.mark.parametrize("weights", [[], ["--weights"]])
+def test_an_output_may_be_as_long_as_is_said(aiayn, run, weights):
+    """A model that knows nothing ends few outputs by itself; trees are long."""
+    line = ("translate", run.path, SENTENCES[0], "--beam-size", 1, *weights)
+    lengths = [
+        len(aiayn(*line, "--extra-length", extra)[1].partition("\n")[0])
+        for extra in (0, 5, 100)
+    ]
+    assert lengths == sorted(set(lengths))
+
+
 def test_weights_are_shown_as_text(aiayn, run):
     status, out, err = aiayn("translate", run.path, "a dog runs", "--weights")
     assert status == 0, err
     assert max(map(len, out.split("\n"))) <= 80
     assert "</s>" in out
+
+
+def test_an_empty_line_does_not_end_what_is_shown(aiayn, run, tmp_path):
+    file = tmp_path / "some.en"
+    file.write_text("a dog\n\na dog\n", encoding="utf-8")
+    status, out, err = aiayn("translate", run.path, "--file", file, "--weights")
+    assert status == 0, err
+    _, alone, _ = aiayn("translate", run.path, "a dog", "--weights")
+    assert out == f"{alone}\n{alone}"
 
 
 def test_evaluates_as_sacrebleu_prints_it(aiayn, run):

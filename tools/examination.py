@@ -25,6 +25,7 @@ PLACE = re.compile(r"<<(\w+)>>")
 TO_COMPUTE_WITH = {name: getattr(math, name) for name in ("sqrt", "log", "exp", "pi")}
 TO_COMPUTE_WITH |= {"int": int, "round": round, "abs": abs, "min": min, "max": max}
 WORDS = ("ask", "answer")
+DECIDE = "True or false? Say why."  # such a question of the bank is the statement alone
 
 
 def bank(path: Path = BANK) -> dict[str, dict[str, Any]]:
@@ -68,6 +69,12 @@ def variant(question: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     return question | {word: fill(question[word]) for word in WORDS}
 
 
+def asked(question: dict[str, Any]) -> str:
+    """A question as students read it."""
+    words = question["ask"].strip()
+    return f"{DECIDE} {words}" if question.get("kind") == "decide" else words
+
+
 def paper(questions: list[dict[str, Any]], seed: int) -> str:
     """What students get."""
     marks = sum(question["marks"] for question in questions)
@@ -75,9 +82,7 @@ def paper(questions: list[dict[str, Any]], seed: int) -> str:
         f"# Examination\n\n{len(questions)} questions, {marks} marks. Paper {seed}."
     ]
     for order, question in enumerate(questions, start=1):
-        parts.append(
-            f"**{order}.** ({question['marks']} marks) {question['ask'].strip()}"
-        )
+        parts.append(f"**{order}.** ({question['marks']} marks) {asked(question)}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -93,7 +93,7 @@ def figure(record: dict[str, Any], address: Address) -> str:
             for s, v in zip(sentences, maps, strict=True)
         ],
         ensure_ascii=False,
-    ).replace("</", "<\\/")
+    ).replace("<", "\\u003c")
     where = (
         f"Weights of a real model after {record['steps']:,} training steps on "
         f"{record['corpus'].capitalize()}: "

@@ -189,9 +189,15 @@ class ExerciseList(SphinxDirective):
         return made
 
 
+def add_script(app: Sphinx, page, template, context: dict, doctree) -> None:
+    """Give the page that holds the table its filter; no other page asks for it."""
+    if "exercise-list" in (context.get("body") or ""):
+        app.add_js_file("exercises.js", loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict:
     """Register the directive, the filter's script and its looks."""
     app.add_directive("exercise-list", ExerciseList)
     app.add_css_file("teach.css")
-    app.add_js_file("exercises.js", loading_method="defer")
+    app.connect("html-page-context", add_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

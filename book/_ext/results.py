@@ -20,6 +20,7 @@ from aiayn.book import paper
 from aiayn.book.records import load_record
 
 NOTHING = "–"
+ZERO = re.compile(r"(?<!\w)[-+](?=0(?:\.0+)?(?![\d.]))")  # a zero's sign
 Rows = list[list[str]]
 
 
@@ -47,9 +48,12 @@ class Results(SphinxDirective):
 
 
 def with_minus(rows: Rows) -> Rows:
-    """The rows with a minus sign where Python prints a hyphen before a number."""
-    minus = "\N{MINUS SIGN}"
-    return [[re.sub(r"(?<!\w)-(?=\d)", minus, cell) for cell in row] for row in rows]
+    """The rows with a minus sign where Python prints a hyphen, and no sign at zero."""
+
+    def signed(cell: str) -> str:
+        return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", ZERO.sub("", cell))
+
+    return [[signed(cell) for cell in row] for row in rows]
 
 
 def as_typed(drawn: nodes.table, column: int) -> None:

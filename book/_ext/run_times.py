@@ -93,7 +93,8 @@ def as_time(seconds: float | None) -> str:
         return UNKNOWN
     if seconds < 100:
         return f"{seconds:.1f}\N{NO-BREAK SPACE}s"
-    words = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)  # rounded first: no 1 min 60 s
+    words = f"{minutes} min {rest} s"
     return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 

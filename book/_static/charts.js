@@ -21,7 +21,10 @@
       window.vegaEmbed = embed;
       ready(real);
     };
-    script.onerror = () => failed(new Error(`${VEGA} could not be loaded.`));
+    script.onerror = () => {
+      draw = undefined;  // the next chart asks again
+      failed(new Error(`${VEGA} could not be loaded.`));
+    };
     document.head.append(script);
   });
 
@@ -139,8 +142,10 @@
     return result;
   }
 
-  // One drawing at a time for each chart: two at once would both stay.
-  const show = chart => (chart.drawn = (chart.drawn || Promise.resolve()).then(() => paint(chart)));
+  // One drawing at a time for each chart: two at once would both stay. One that failed
+  // has said so, and does not keep the next from being tried.
+  const show = chart => (chart.drawn = Promise.resolve(chart.drawn)
+    .catch(() => {}).then(() => paint(chart)));
 
   const begin = chart => {
     if (!chart.drawn) show(chart).then(chart.done, chart.failed);

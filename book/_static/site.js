@@ -13,3 +13,12 @@
   });
   for (const box of document.querySelectorAll(boxes)) measured.observe(box);
 })();
+
+/* Paper is white, and browsers print no backgrounds: a dark page is printed as a light
+   one. Its charts follow the theme. */
+addEventListener("beforeprint", () => {
+  const page = document.documentElement.dataset;
+  if (page.theme !== "dark") return;
+  page.theme = "light";
+  addEventListener("afterprint", () => { page.theme = "dark"; }, { once: true });
+});

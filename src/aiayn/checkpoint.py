@@ -5,6 +5,8 @@ Nothing is pickled, so loading a file never runs code.
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,8 @@ def read_json(path: Path) -> Any:
         if len(content) > MAX_JSON_BYTES:
             raise ValueError(f"it has more than {MAX_JSON_BYTES:,} bytes")
         return json.loads(content.decode("utf-8"))
+    except InputError:  # a ValueError too, but a sentence already
+        raise
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except OSError as error:
@@ -91,6 +95,23 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         InputError: The file is missing, cut short, or no checkpoint of ours.
     """
+    with _open(path) as (file, info):
+        return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118
+
+
+def load_info(path: Path) -> dict[str, Any]:
+    """The description alone, which is short, of what `save_tensors` wrote.
+
+    Raises:
+        InputError: As `load_tensors`.
+    """
+    with _open(path) as (_, info):
+        return info
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A file of tensors and its description; what fails inside is the file's fault."""
     if not os.path.isfile(path):  # whatever its name holds
         raise InputError(f"There is no checkpoint {path}.")
     try:
@@ -102,7 +123,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
                     "header does not describe a model."
                 )
             info = json.loads(text)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if not isinstance(info, dict):
+                raise InputError(f"{path} does not describe a model in its header.")
+            yield file, info
     except _UNREADABLE as error:
         if isinstance(error, InputError):
             raise
@@ -110,6 +133,3 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             f"{path} is not a whole safetensors file ({error}): it was cut short or is "
             "something else. Take another checkpoint of the run."
         ) from None
-    if not isinstance(info, dict):
-        raise InputError(f"{path} does not describe a model in its header.")
-    return tensors, info

@@ -21,6 +21,7 @@ from aiayn.data import (
     encode_pairs,
     load_corpus,
     load_treebank,
+    normalise,
     read_lines,
     read_stream,
 )
@@ -119,6 +120,7 @@ def translate(
     weights: bool = False,
     beam_size: int = 4,
     length_penalty: float = 0.6,
+    extra_length: int = 50,
     device: str = "auto",
 ) -> None:
     """Translate sentences: given here, from a file, or from standard input.
@@ -136,13 +138,22 @@ def translate(
         weights: Show what each piece looked at while it was written.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: How much longer outputs are favoured (the paper's α).
+        extra_length: Pieces that an output may have more than its sentence; a parser's
+            trees need some 300.
         device: auto, cpu, cuda or mps.
     """
     model, tokenizer = load_translator(run, resolve_device(device))
-    options = {"beam_size": beam_size, "length_penalty": length_penalty}
+    options = {
+        "beam_size": beam_size,
+        "length_penalty": length_penalty,
+        "extra_length": extra_length,
+    }
     lines = text or (read_lines(file) if file else _standard_input())
     if weights:
         for line in lines:
+            if not normalise(line):  # as without --weights: nothing, but no end
+                print(flush=True)
+                continue
             found = cross_attention_map(line, model, tokenizer, **options)
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)
@@ -158,8 +169,8 @@ def evaluate(
     run: Positional[Path],
     split: str = "test",
     corpus: str | None = None,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
     lowercase: bool = False,
     device: str = "auto",
 ) -> None:
@@ -175,8 +186,10 @@ def evaluate(
         run: A run's folder, or one of its .safetensors files.
         split: Which part of the corpus: test, validation, …
         corpus: Another corpus than the one that it was trained on.
-        beam_size: Outputs kept at each step; 1 is greedy search.
-        length_penalty: How much longer outputs are favoured (the paper's α).
+        beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
+            4, or 21 for a parser.
+        length_penalty: How much longer outputs are favoured (the paper's α). Left out:
+            the paper's 0.6, or 0.3 for a parser.
         lowercase: Count words that differ in case only as the same.
         device: auto, cpu, cuda or mps.
     """
@@ -185,7 +198,8 @@ def evaluate(
     config = TrainingConfig.from_dict(read_json(folder.config))
     name = corpus or config.corpus
     text = load_corpus(name, source=config.source, target=config.target).split(split)
-    search = {"beam_size": beam_size, "length_penalty": length_penalty}
+    choices = {"beam_size": beam_size, "length_penalty": length_penalty}
+    search = {name: value for name, value in choices.items() if value is not None}
     if config.target == TREES:
         parses = parse(text.source, model, tokenizer, **search)
         hypotheses = [" ".join(one.symbols) for one in parses]

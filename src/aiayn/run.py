@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, save_tensors
+from aiayn.checkpoint import load_info, load_tensors, save_tensors
 from aiayn.errors import InputError
 from aiayn.files import remove_parts, write_atomically
 
@@ -62,16 +62,29 @@ class RunFolder:
     def weights(self) -> Path:
         """The file to translate with: the average, else the best, else the last.
 
+        An average from before the newest checkpoint is passed over: the training went
+        on after it.
+
         Raises:
-            InputError: The folder holds none.
+            InputError: The folder holds none, or the average is damaged.
         """
-        for candidate in (self.average, self.best, *reversed(self.checkpoints())):
+        steps = self.checkpoints()
+        if self.average.is_file():
+            until = load_info(self.average).get("step")
+            if not isinstance(until, int) or steps == self.checkpoints(until=until):
+                return self.average
+        for candidate in (self.best, *reversed(steps)):
             if candidate.is_file():
                 return candidate
         raise InputError(
             f"{self.path} holds no checkpoint: name the folder of a run, as given to "
             "aiayn train --output, or one of its .safetensors files."
         )
+
+    def is_free(self) -> bool:
+        """Whether it holds nothing that a new training would destroy."""
+        kept = (self.state, self.best, self.average, *self.checkpoints())
+        return not any(path.exists() for path in kept)
 
     def require(self) -> None:
         """Refuse to write into a folder that was removed under a running training.
@@ -163,12 +176,15 @@ class RunFolder:
                 after it, so a kill in between leaves one without the other.
 
         Raises:
-            InputError: There are later checkpoints. Their state has gone, and to begin
-                again would overwrite them.
+            InputError: There are later checkpoints, or an average or a best one alone.
+                Their state has gone, and to begin again would overwrite them.
         """
         if self.state.is_file():
             return True
-        if self.checkpoints(until=first_validation) != self.checkpoints():
+        steps = self.checkpoints()
+        alone = self.best.is_file() and not steps
+        later = self.checkpoints(until=first_validation) != steps
+        if later or alone or self.average.is_file():
             raise InputError(
                 f"{self.path} holds no state.safetensors, so there is nothing to "
                 "resume. Its checkpoints can translate; to train, begin with 'aiayn "

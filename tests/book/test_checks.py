@@ -65,6 +65,23 @@ def test_a_right_answer_gets_one_line(capsys):
     assert capsys.readouterr().out == "✓ Exercise 0.1: right, on 2 different inputs.\n"
 
 
+def use_up(numbers):
+    """Right, and nothing is left of the list."""
+    total = 0
+    while numbers:
+        total += numbers.pop()
+    return total
+
+
+def test_a_list_may_be_used_up(capsys):
+    """The reference, the next answer and their messages have lists of their own."""
+    check = FunctionCheck("0.7", sum, lambda: [([1, 2, 3],), ([4],)])
+    check(use_up)
+    assert capsys.readouterr().out == "✓ Exercise 0.7: right, on 2 different inputs.\n"
+    with pytest.raises(WrongAnswer, match=r"With \[1, 2, 3\]: 6 was expected"):
+        check(lambda numbers: use_up(numbers) + 1)
+
+
 def test_every_case_counts():
     """An answer that is right on the first input alone is wrong."""
     with pytest.raises(WrongAnswer, match="With a"):
@@ -89,10 +106,15 @@ def test_values(capsys):
     assert "right" in capsys.readouterr().out
     with pytest.raises(WrongAnswer, match="not its root"):
         check(64)
+    with pytest.raises(WrongAnswer, match=r"True was .* several of the shape \(2,\)"):
+        ValueCheck(exercise="0.2", reference=lambda: True)(torch.tensor([True, False]))
     with pytest.raises(WrongAnswer, match="8 was expected, but 7 came"):
         check(7)
-    with pytest.raises(WrongAnswer, match="True was expected"):
-        ValueCheck("0.4", lambda: True)(False)
+    truth = ValueCheck("0.4", lambda: True)
+    truth(torch.tensor(True))
+    for wrong in (False, torch.tensor(False), torch.tensor([True, True])):
+        with pytest.raises(WrongAnswer, match="True was expected"):
+            truth(wrong)
 
 
 def test_a_notebook_shows_one_sentence():

@@ -51,7 +51,7 @@ def test_numbers_in_full_cells_can_be_read(theme):
     from aiayn.book.plots.attention import STRONGEST
 
     page, ink = getattr(PAGE, theme), getattr(INK, theme)
-    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= GRAPHICS
+    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= TEXT
 
 
 def test_series_are_six_different_colours():
@@ -62,5 +62,6 @@ def test_series_are_six_different_colours():
 def test_css_names_every_role():
     """One declaration a role, with the theme's value."""
     for role, colour in ROLES.items():
+        assert f"--aiayn-{role}: {colour.light};" in css_properties("light")
         assert f"--aiayn-{role}: {colour.dark};" in css_properties("dark")
         assert css_colour(role) == f"var(--aiayn-{role}, {colour.mark})"

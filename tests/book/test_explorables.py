@@ -126,6 +126,16 @@ def test_a_text_alternative_is_attached(page):
     assert f'id="{name}">What it shows.</p>' in page
 
 
+@pytest.mark.parametrize("make", [softmax, positions, stepper])
+def test_a_slider_is_named_by_its_label_alone(make):
+    """The number behind it is for the eye: a slider says its value itself."""
+    labels = re.findall(r'<label class="aiayn-slider">(.*?)</label>', make().body)
+    assert labels
+    for label in labels:
+        heard = re.sub(r'<output aria-hidden="true">[^<]*</output>', "", label)
+        assert re.fullmatch(r"<span>[^<\d]+</span><input [^>]+>", heard)
+
+
 def test_the_script_does_not_depend_on_the_numbers():
     """So that one hash in a content security policy allows them all."""
     scripts = {

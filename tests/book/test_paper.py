@@ -1,12 +1,15 @@
 """The paper's published numbers agree with each other where they must."""
 
+import inspect
 from pathlib import Path
 
 import pytest
 import yaml
 
 from aiayn.book import paper
-from aiayn.model import TABLE_3_ROWS
+from aiayn.inference import beam_search, beam_search_n_best, translate
+from aiayn.model import TABLE_3_ROWS, TransformerConfig
+from aiayn.training import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,6 +27,33 @@ def test_table_2_prints_time_times_gpus_times_speed(settings, row):
     speed = paper.TERAFLOPS["P100"] * 1e12
     cost = settings.training_hours * 3600 * settings.gpus * speed
     assert float(f"{cost:.1e}") == paper.TABLE_2[row].flops_en_de
+
+
+def test_the_package_trains_as_the_paper_says():
+    """What nobody sets, and what the recipe for the base model sets."""
+    base = paper.BASE
+    for config in (TrainingConfig(), TrainingConfig.base()):
+        assert config.betas == (base.adam_beta_1, base.adam_beta_2)
+        assert config.epsilon == base.adam_epsilon
+        assert config.steps == base.steps
+        assert config.warmup_steps == base.warmup_steps
+        assert config.label_smoothing == base.label_smoothing
+        assert config.tokens_per_batch == base.tokens_per_batch
+        assert config.keep == base.averaged_checkpoints
+        assert config.model.dropout == base.dropout
+        # And what the paper does not have is off.
+        assert (config.learning_rate_scale, config.clip_norm) == (1.0, None)
+        assert (config.cooldown_steps, config.accumulate) == (0, 1)
+    assert TrainingConfig.base().model == TransformerConfig.base()
+
+
+@pytest.mark.parametrize("search", [translate, beam_search, beam_search_n_best])
+def test_the_package_searches_as_the_paper_says(search):
+    """Where nothing else is asked for: §6.1."""
+    options = inspect.signature(search).parameters
+    assert options["beam_size"].default == paper.BASE.beam
+    assert options["length_penalty"].default == paper.BASE.length_penalty
+    assert options["extra_length"].default == paper.BASE.extra_output_length
 
 
 def test_one_head_costs_nine_tenths_of_a_point():

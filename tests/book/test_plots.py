@@ -223,6 +223,13 @@ def test_matplotlib_follows_the_page():
     assert plt.get_fignums() == []
 
 
+def test_a_backslash_in_a_description_is_a_sign_like_others():
+    """An author who thinks of TeX gets a description, not an error or a lost group."""
+    drawing, _ = plt.subplots()
+    html = figure(drawing, r"The \sqrt of d_k, \1.")._repr_html_()
+    assert r'aria-label="The \sqrt of d_k, \1."' in html
+
+
 def test_the_same_figure_gives_the_same_text():
     """No date and no random identifiers."""
     assert a_figure().markup == a_figure().markup

@@ -61,6 +61,12 @@ def test_rows_are_lists_in_one_array(lists, data):
     )
 
 
+def test_pairs_have_as_many_rows_on_both_sides():
+    one, two = TokenRows.from_lists([[2]]), TokenRows.from_lists([[2], [3]])
+    with pytest.raises(InputError, match="source has 2, target 1"):
+        EncodedPairs(two, one)
+
+
 def test_a_row_is_found_from_both_ends_and_not_beyond():
     rows = TokenRows.from_lists([[1], [2, 3]])
     assert rows[-1] == [2, 3]

@@ -36,6 +36,7 @@ CASES = ("nom", "acc", "dat", "gen")
 FINITE = frozenset({"VVFIN", "VAFIN", "VMFIN"})
 DATIVE_ONLY = frozenset({"mit", "von", "vom", "zu", "zum", "zur", "im", "am"})
 ACCUSATIVE_ONLY = frozenset({"über", "ins", "ans"})
+WRONGLY_SPACED = ("  ", " ,", " .", " ?", ",,", ",.", " 's")
 
 
 @contextmanager
@@ -92,10 +93,8 @@ def test_sentences_are_written_as_one_writes_them(samples) -> None:
             assert text == detokenise(tokens)
             assert text[0].isupper()
             assert text[-1] in ".?"
-            assert "  " not in text
-            assert not {" ,", " .", " ?", ",,", ",.", " 's"} & {
-                text[i : i + 2] for i in range(len(text))
-            }
+            found = [wrong for wrong in WRONGLY_SPACED if wrong in text]
+            assert not found, text
 
 
 def test_lengths_are_between_three_and_about_twenty_words(samples) -> None:
@@ -641,6 +640,19 @@ def test_unknown_splits_and_negative_counts_get_a_sentence() -> None:
         InputError, match="count must lie between 0 and 10,000,000, got -1"
     ):
         generate(-1, seed=0)
+
+
+def test_a_kind_that_is_used_up_gets_a_sentence(monkeypatch) -> None:
+    """There is but one sentence left to draw: it is found once, and then no more."""
+    drawn: list = []
+
+    def the_same(draw, kinds):
+        return (drawn or drawn.append(derive(draw, kinds)) or drawn)[0]
+
+    monkeypatch.setattr("aiayn.data.grammar.derive", the_same)
+    monkeypatch.setattr("aiayn.data.grammar.USED_UP", 50)
+    with pytest.raises(InputError, match="different sentences of comparison were"):
+        generate(2, seed=0, kinds=["comparison"])
 
 
 def test_no_samples_are_an_empty_list() -> None:

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import unicodedata
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +68,14 @@ def test_special_tokens_are_not_written(tokenizer):
     assert tokenizer.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "The cat"
     assert tokenizer.decode([]) == ""
     assert tokenizer.decode_batch([[], ids]) == ["", "The cat"]
+
+
+def test_ids_may_be_those_of_a_tensor(tokenizer, unchecked_shapes):
+    ids = tokenizer.encode("The cat")
+    for row in (torch.tensor(ids), np.array(ids, dtype=np.int32)):
+        assert tokenizer.decode(row) == "The cat"
+        assert tokenizer.decode_batch([row, row]) == ["The cat"] * 2
+        assert tokenizer.pieces(row) == tokenizer.pieces(ids)
 
 
 def test_unknown_characters_become_the_unknown_token(tokenizer):
@@ -206,7 +216,7 @@ def test_a_saved_tokenizer_does_the_same(tokenizer, tmp_path):
 def test_a_missing_file_or_a_folder_is_named(tmp_path):
     with pytest.raises(InputError, match=r"no tokenizer .*nowhere"):
         Tokenizer.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"^\S+ cannot be read: it is a folder"):
         Tokenizer.load(tmp_path)
 
 

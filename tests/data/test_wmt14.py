@@ -118,6 +118,20 @@ def test_unequal_sides_name_both_files(published):
         load_corpus("wmt14")
 
 
+def test_a_line_that_cannot_be_read_is_not_said_to_be_missing(published):
+    part = wmt14._PARTS[0]
+    member = part.member
+    pack(
+        published / part.archive.path,
+        {
+            member.format(other="de", side="en"): b"one\n",
+            member.format(other="de", side="de"): b"f\xfcnf\n",
+        },
+    )
+    with pytest.raises(InputError, match=r"Line 1 of .*europarl.* is not UTF-8"):
+        load_corpus("wmt14")
+
+
 def test_languages_that_it_does_not_pair():
     with pytest.raises(InputError, match="English with German or French"):
         load_corpus("wmt14", source="de", target="fr")
@@ -139,6 +153,16 @@ def test_lines_on_disk_are_a_sequence(tmp_path):
         stream.write(b"more")
     with pytest.raises(InputError, match="do not belong together"):
         LinesOnDisk.open(tmp_path / "text")
+
+
+def test_a_text_does_not_stand_without_the_list_of_its_lines(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("aiayn.data.lines.np.save", full)
+    with pytest.raises(InputError, match="No space left"):
+        LinesOnDisk.write(tmp_path / "text", ["eins"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_archive_is_searched_and_not_unfolded(tmp_path):
@@ -178,6 +202,17 @@ def test_a_torn_archive(tmp_path):
     with pytest.raises(InputError, match="is damaged"):
         unpack(path, {"text": tmp_path / "out"})
     assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_without_room_is_no_damaged_archive(tmp_path):
+    """Whoever reads that it is one removes gigabytes that were whole."""
+    path = tmp_path / "a.tar"
+    pack(path, {"text": b"hello"})
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    with pytest.raises(InputError) as caught:
+        unpack(path, {"text": in_the_way / "out"})
+    assert str(caught.value).startswith(f"{in_the_way / 'out'} cannot be written")
 
 
 def test_nothing_warns_of_what_is_there(published):

@@ -61,6 +61,14 @@ def test_shuffled_gold_keeps_queries_and_distances():
     )
 
 
+def test_a_shuffled_key_stays_in_its_sentence():
+    """Distances 1 and -3, dealt the other way round, would lead out at both ends."""
+    gold = [[(0, 1)], [(3, 0)]]
+    dealt = [shuffled(gold, [2, 4], seed=seed) for seed in range(20)]
+    assert gold in dealt
+    assert [[(0, 0)], [(3, 3)]] in dealt
+
+
 def test_weights_come_sentence_by_sentence_without_padding(model):
     for (source, target), seen in zip(
         PAIRS, attention_by_sentence(model, PAIRS, bos_id=1), strict=True
@@ -71,6 +79,13 @@ def test_weights_come_sentence_by_sentence_without_padding(model):
         assert seen.cross.shape == (2, 4, m, n)
         for table in seen:
             torch.testing.assert_close(table.sum(dim=-1), torch.ones(table.shape[:-1]))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here")
+def test_weights_of_a_model_on_a_gpu_are_those_on_the_cpu(model):
+    expected = attention_by_sentence(model, PAIRS, bos_id=1)
+    found = attention_by_sentence(model.cuda(), PAIRS, bos_id=1)
+    torch.testing.assert_close(found, expected)
 
 
 def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model):

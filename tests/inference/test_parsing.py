@@ -51,6 +51,15 @@ def test_the_papers_search_is_the_default(untrained, monkeypatch):
     assert seen == {"beam_size": 21, "length_penalty": 0.3, "extra_length": 300}
 
 
+def test_sentences_may_come_one_by_one_but_not_as_a_text(untrained, unchecked_shapes):
+    options = {"beam_size": 1, "extra_length": 5}
+    sentences = ["The dog sleeps .", "Tea helps ."]
+    found = parse((line for line in sentences), *untrained, **options)
+    assert found == parse(sentences, *untrained, **options)
+    with pytest.raises(InputError, match=r"give \[text\]"):
+        parse("Tea helps .", *untrained)
+
+
 def test_an_empty_sentence_is_refused(untrained):
     with pytest.raises(InputError, match="Sentence 2 is empty"):
         parse(["Tea", " "], *untrained)

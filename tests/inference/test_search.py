@@ -413,6 +413,7 @@ def test_a_model_can_be_trained_after_a_search():
     model, source = random_transformer(max_length=4), random_source([6])
     greedy_search(model, source, **ENDS)
     assert model.target_positions.table.size(0) > 4
+    assert not model.target_positions.table.is_inference()
     model(source, source).sum().backward()
     assert all(weight.grad is not None for weight in model.parameters())
 
@@ -431,6 +432,15 @@ def test_a_model_can_be_trained_after_a_search():
 def test_arguments_that_make_no_sense(options, named):
     with pytest.raises(InputError, match=named):
         beam_search(random_transformer(), random_source([2]), **options, **ENDS)
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+@pytest.mark.parametrize("ends", [(EOS, EOS), (BOS, PAD)])
+def test_an_end_that_is_never_written_is_refused(search, ends):
+    """Some libraries start with the end token; here every output would be endless."""
+    bos_id, eos_id = ends
+    with pytest.raises(InputError, match=f"eos_id = {eos_id} must differ from bos_id"):
+        search(random_transformer(), random_source([2]), bos_id=bos_id, eos_id=eos_id)
 
 
 def test_more_outputs_than_the_beam_holds_cannot_be_had():

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiayn.errors import InputError
-from aiayn.inference import translate, translate_stream
+from aiayn.inference import beam_search, translate, translate_stream
 from tests.inference.conftest import LINES
 from tests.inference.models import random_recurrent, random_transformer
 
@@ -33,6 +33,20 @@ def test_the_order_is_kept_and_empty_lines_stay_empty(
     batch_tokens = data.draw(st.sampled_from([20, 40, 2048]))
     found = translate(lines, model, tokenizer, batch_tokens=batch_tokens, **QUICK)
     assert found == [one_by_one[line] for line in lines]
+
+
+def test_every_option_reaches_the_search(model, tokenizer, monkeypatch):
+    asked = []
+
+    def spy(model, source, **options):
+        asked.append(options)
+        return beam_search(model, source, **options)
+
+    monkeypatch.setattr("aiayn.inference.translation.beam_search", spy)
+    options = {"beam_size": 3, "length_penalty": 1.5, "extra_length": 2}
+    translate(LINES[:1], model, tokenizer, **options)
+    ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
+    assert asked == [options | ends]
 
 
 @pytest.mark.parametrize("chunk_lines", [2, 100])
@@ -110,6 +124,8 @@ def test_another_tokenizer_is_refused(tokenizer):
 def test_a_text_is_no_list_of_sentences(model, tokenizer):
     with pytest.raises(InputError, match=r"give \[text\]"):
         translate("a dog", model, tokenizer)
+    with pytest.raises(InputError, match=r"give \[text\]"):
+        next(translate_stream("a dog", model, tokenizer))
 
 
 def test_a_stream_of_no_lines_at_a_time(model, tokenizer):

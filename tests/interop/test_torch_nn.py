@@ -109,6 +109,7 @@ def test_heads_of_another_width_are_refused(make):
         ({"norm_first": True}, "norm_first=True"),
         ({"nhead": 2}, "2 heads"),
         ({"activation": "gelu"}, "another activation"),
+        ({"layer_norm_eps": 1e-6}, "eps = 1e-06, but the model's have 1e-05"),
         ({"dim_feedforward": 8}, r"shape \(8, 16\)|shape \(8,\)"),
         ({"d_model": 24}, r"shape \(72, 24\)"),
     ],

@@ -23,9 +23,18 @@ TARGET = torch.tensor([[1, 9, 10, 11, 12], [1, 13, 14, 0, 0]])
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # a fast path, not taken
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_the_whole_model_is_torchs(norm):
-    ours = randomize(Transformer(small_config(norm=norm))).eval()
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm": "post"},
+        {"norm": "pre"},
+        # Now each side has tables of its own, and one in the other's place is wrong.
+        {"tie_embeddings": False, "positions": "learned", "max_length": 9},
+    ],
+    ids=["post", "pre", "tables of its own"],
+)
+def test_the_whole_model_is_torchs(changes):
+    ours = randomize(Transformer(small_config(**changes))).eval()
     twin, pairs = transformer_twin(ours)
     twin.eval()
     logits = ours(SOURCE, TARGET)

@@ -105,6 +105,19 @@ def test_theme_switch(browser):
     assert light != dark
 
 
+def test_a_dark_page_is_printed_as_a_light_one(browser):
+    """Paper is white; the screen is dark again afterwards."""
+    browser.look(1280, "dark")
+    browser.open("book/index.html")
+    browser.run(
+        "addEventListener('beforeprint', () => {"
+        "window.printed = document.documentElement.dataset.theme})"
+    )
+    browser.command("Page.printToPDF")
+    assert browser.run("return window.printed") == "light"
+    assert browser.run("return document.documentElement.dataset.theme") == "dark"
+
+
 def test_search_finds_a_page(browser):
     """The book's own search leads to a page that holds the word."""
     browser.look(1280, "light")

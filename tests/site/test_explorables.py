@@ -275,6 +275,22 @@ def test_one_tab_stop_a_table(show):
     assert stops == [1, 1, 1]
 
 
+@pytest.mark.parametrize("modifier", ["altKey", "ctrlKey", "metaKey"])
+def test_the_browsers_own_keys_stay_the_browsers(show, modifier):
+    """Alt and an arrow lead back a page, Control and Home to its top: not a table."""
+    window = show(walk(start=(1, 1)))
+    press = (
+        "return document.querySelector(arguments[0]).dispatchEvent(new KeyboardEvent("
+        "'keydown', {key: arguments[1], [arguments[2]]: true,"
+        " bubbles: true, cancelable: true}))"
+    )
+    before = seen(window, ".aiayn-explorable")
+    for key in ("ArrowLeft", "Home"):
+        assert window.run(press, SCORE, key, modifier), "the table took the key"
+    assert seen(window, ".aiayn-explorable") == before
+    assert not window.run(press, SCORE, "ArrowLeft", ""), "alone, it is the table's"
+
+
 def test_a_tap_chooses_in_its_own_figure_only(show):
     """Two of the same on one page do not meddle with each other."""
     window = show(walk(start=(0, 0)), walk(start=(0, 0)), width=390)
@@ -314,6 +330,23 @@ def test_the_last_step_keeps_the_focus(show):
     assert window.run("return document.activeElement.name") == "next"
     assert window.run("return document.activeElement.ariaDisabled") == "true"
     assert seen(window, ".aiayn-explorable")[0][0] == "OUTPUT  4 "
+
+
+@pytest.mark.parametrize(
+    ("figure", "name", "words"),
+    [
+        (softmax(power=6), "power", "6: dₖ = 64"),
+        (stepper(step=2), "step", "2: writes Hund"),
+    ],
+    ids=["softmax", "stepper"],
+)
+def test_a_slider_says_what_its_number_means_before_it_is_moved(
+    show, figure, name, words
+):
+    """To a screen reader, which would else say the number alone."""
+    window = show(figure)
+    slider = f"document.querySelector('[name={name}]')"
+    assert window.run(f"return {slider}.getAttribute('aria-valuetext')") == words
 
 
 def test_print_shows_the_figure_and_no_controls(show):

@@ -235,7 +235,9 @@ def test_scale_and_positions_are_switches(live, name):
 
 
 def test_a_thing_to_try_is_translated(live):
-    for button in live.driver.find_elements(By.CSS_SELECTOR, "[data-live-sentence]"):
+    buttons = live.driver.find_elements(By.CSS_SELECTOR, "[data-live-sentence]")
+    assert buttons
+    for button in buttons:
         press(live, button)
         sentence = button.get_attribute("data-live-sentence")
         assert element(live, "sentence").get_attribute("value") == sentence

@@ -79,3 +79,20 @@ def test_every_slide_fits_and_can_be_read(window, deck):
         assert [(slide["title"], slide["scale"]) for slide in small] == []
         assert [slide["title"] for slide in slides if not slide["words"]] == []
     assert window.console() == []
+
+
+def test_a_menu_in_a_figure_keeps_its_arrow_keys(window):
+    """The deck pages where nothing is chosen, and not from a menu."""
+    with_menu = [n for n in decks() if "<select" in (SLIDES / n).read_text("utf-8")]
+    assert with_menu, "no deck has a figure with a menu"
+    window.open(with_menu[0])
+    window.wait(lambda: window.run("return document.documentElement.dataset.fitted"))
+    paged = (
+        "const before = Reveal.getIndices().h;"
+        "const options = {key: 'ArrowRight', keyCode: 39, bubbles: true};"
+        "document.querySelector(arguments[0])"
+        ".dispatchEvent(new KeyboardEvent('keydown', options));"
+        "return Reveal.getIndices().h - before;"
+    )
+    assert window.run(paged, "select") == 0
+    assert window.run(paged, "body") == 1

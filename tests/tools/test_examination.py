@@ -39,6 +39,14 @@ def test_a_paper_holds_no_answers(tmp_path):
         assert bank[name]["answer"] in answers
 
 
+def test_a_statement_to_decide_says_what_to_do_with_it(tmp_path):
+    """The page of the bank says it by the question's kind, which a paper lacks."""
+    paper, _ = drawn(tmp_path, "3a", "1b")
+    first, second = paper.split("**2.**")
+    assert "True or false? Say why." not in first
+    assert f"True or false? Say why. {examination.bank()['1b']['ask']}" in second
+
+
 def test_a_seed_draws_the_same_numbers(tmp_path):
     """And others draw others."""
     papers = {

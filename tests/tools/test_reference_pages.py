@@ -124,6 +124,14 @@ def test_numbers_have_a_minus_and_words_a_hyphen():
     ]
 
 
+def test_a_change_of_nothing_has_no_sign():
+    """It was rounded to nothing, from above or from below."""
+    rows = [["32.9 (-0.0%)", "-0.00 to +0.00", "-0.04 to +0.50", "x-0.0", "-10"]]
+    assert results.with_minus(rows) == [
+        ["32.9 (0.0%)", "0.00 to 0.00", "−0.04 to +0.50", "x-0.0", "−10"]
+    ]
+
+
 def test_terms_are_explained_in_two_sentences_at_most():
     for name, entry in glossary_page.terms().items():
         assert set(entry) <= {"text", "symbol", "code", "where", "link"}

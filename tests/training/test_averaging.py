@@ -41,6 +41,14 @@ def test_refuses_models_of_different_shapes(tmp_path):
         average_checkpoints(paths)
 
 
+def test_takes_checkpoints_one_by_one(tmp_path, unchecked_shapes):
+    """A glob is no list, and can be read but once."""
+    paths = [save(tmp_path, step, a=torch.tensor([float(step)])) for step in (1, 2)]
+    assert average_checkpoints(iter(paths))[0]["a"].item() == 1.5
+    with pytest.raises(InputError, match="no checkpoint"):
+        average_checkpoints(tmp_path.glob("none-*"))
+
+
 def test_refuses_none():
     with pytest.raises(InputError, match="no checkpoint"):
         average_checkpoints([])

@@ -72,6 +72,18 @@ def test_objective_is_that_loss_of_the_shifted_target():
         torch.testing.assert_close(got, expected)
 
 
+def test_labels_of_32_bits_are_good_labels():
+    """As they are good tokens for the model."""
+    model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0))
+    objective = TrainingObjective(model, 0.1, bos_id=1)
+    source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[8, 2, 0]])
+    narrow = source.int(), target.int()
+    assert objective(*narrow) == objective(source, target)
+    logits = model(source, target)
+    expected = label_smoothed_cross_entropy(logits, target)
+    assert label_smoothed_cross_entropy(logits, target.int()) == expected
+
+
 def test_padding_changes_neither_loss_nor_gradient():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()

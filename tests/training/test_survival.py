@@ -7,8 +7,11 @@ import resource
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
 from subprocess import PIPE
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +21,7 @@ from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
 from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
+from aiayn.training.interrupt import StopRequest
 from aiayn.training.loop import Session
 from tests.training.numbers import number_training, write_numbers
 
@@ -81,12 +85,48 @@ def test_checkpoints_whose_state_has_gone_are_not_overwritten(config):
     assert {path: path.read_bytes() for path in run.checkpoints()} == kept
 
 
+@pytest.mark.parametrize("kept", ["average", "best"])
+def test_a_model_that_was_kept_alone_is_not_overwritten(config, kept):
+    """What one passes on of a run: its best weights, and what they need."""
+    run = train(config).run
+    kept = getattr(run, kept)
+    for path in run.path.glob("*.safetensors"):
+        if path != kept:
+            path.unlink()
+    content = {path: path.read_bytes() for path in run.path.iterdir()}
+    with pytest.raises(InputError, match="holds a run already"):
+        train(config)
+    with pytest.raises(InputError, match=r"no state\.safetensors"):
+        resume_training(config.output)
+    assert {path: path.read_bytes() for path in run.path.iterdir()} == content
+
+
 def test_what_killed_writes_left_behind_is_removed(config):
     run = train(config).run
     left = run.path / ".state.safetensors.0123abcd.part"
     left.write_bytes(b"half")
     resume_training(config.output)
     assert not left.exists()
+
+
+def test_the_speed_after_a_stop_is_that_of_what_was_done_since(config, monkeypatch):
+    """A clock that ticks whenever it is read makes it the number of those tokens."""
+    config = replace(config, log_every=24, validate_every=24)
+    stop = StopRequest()
+    monkeypatch.setattr("aiayn.training.start.stop_request", lambda: nullcontext(stop))
+    before_step(monkeypatch, 12, lambda: setattr(stop, "made", True))
+    with pytest.raises(KeyboardInterrupt, match="Stopped after step 12 of 24"):
+        train(config)
+    monkeypatch.undo()
+    _, info = load_tensors(RunFolder(config.output).state)
+    before = info["progress"]["totals"][2]
+    ticks = count()
+    clock = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
+    monkeypatch.setattr("aiayn.training.loop.time", clock)
+    log = resume_training(config.output).log
+    [record] = [record for record in log if record["event"] == "train"]
+    assert 0 < before < record["tokens"]
+    assert record["tokens_per_second"] == record["tokens"] - before
 
 
 def test_a_finished_run_resumed_is_the_same_run(config):
@@ -97,13 +137,22 @@ def test_a_finished_run_resumed_is_the_same_run(config):
     assert after[-1]["loss"] == before[-1]["loss"]
 
 
+def test_a_training_is_not_shortened_after_the_fact(config):
+    """What is on disk stays: its configuration must tell how many steps were done."""
+    run = train(config).run
+    content = {path: path.read_bytes() for path in run.path.iterdir()}
+    with pytest.raises(InputError, match="has 24 steps behind it"):
+        resume_training(run.path, steps=23)
+    assert {path: path.read_bytes() for path in run.path.iterdir()} == content
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot lock a folder")
 def test_two_trainings_do_not_write_to_one_folder(config):
     """Neither a second 'resume' nor a 'train' harms the run that is being written."""
     folder = config.output
     train(config)
     # As in a first minute: nothing is saved yet that 'train' would find.
-    for path in [folder / "state.safetensors", *RunFolder(folder).checkpoints()]:
+    for path in folder.glob("*.safetensors"):
         path.unlink()
     content = {path: path.read_bytes() for path in folder.iterdir()}
     other = subprocess.Popen(
@@ -144,6 +193,20 @@ def test_an_average_is_of_steps_that_were_done(config):
     for name, mean in average.items():
         expected = (first[name].double() + last[name].double()) / 2
         torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-7)
+
+
+def test_an_average_that_training_has_left_behind_does_not_translate(tmp_path):
+    """Finished, resumed with more steps, and stopped: the best is newer."""
+    run = RunFolder(tmp_path)
+    run.config.touch()
+    for step in (1, 2, 3):
+        info = {"step": step}
+        best = run.save_checkpoint({"weight": torch.ones(1)}, info, keep=3)
+        run.mark_best(best)
+        if step == 2:
+            save_tensors(run.average, {"weight": torch.ones(1)}, info)
+            assert run.weights() == run.average
+    assert run.weights() == run.best
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
@@ -277,7 +340,7 @@ def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path
 def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     """One was killed while another waited for it; torch adds a page of its frames."""
 
-    def reset(backend):
+    def reset(backend, timeout):
         raise distributed.DistNetworkError("Connection reset by peer\nframe #0: …")
 
     monkeypatch.setenv("LOCAL_RANK", "0")

@@ -8,14 +8,28 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from aiayn.checkpoint import load_tensors, read_json
-from aiayn.data import Batch, LinesOnDisk, ParallelText, load_corpus
+from aiayn.checkpoint import load_tensors, read_json, write_json
+from aiayn.data import (
+    Batch,
+    LinesOnDisk,
+    ParallelText,
+    TokenBatches,
+    encode_pairs,
+    load_corpus,
+)
 from aiayn.errors import InputError
-from aiayn.inference import exact_match_rate, load_translator, translate
+from aiayn.inference import (
+    evaluate_bleu,
+    exact_match_rate,
+    load_translator,
+    perplexity,
+    translate,
+)
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig
 from aiayn.run import RunFolder
@@ -26,6 +40,8 @@ from aiayn.training import (
     resume_training,
     train,
 )
+from aiayn.training.distributed import Processes
+from aiayn.training.preparation import prepare_data
 
 
 def losses(run):
@@ -98,7 +114,25 @@ def test_keeps_the_best_and_the_last(config):
     validations = [r for r in result.log if r["event"] == "validation"]
     best = min(validations, key=lambda record: record["loss"])
     assert load_tensors(result.run.best)[1]["step"] == best["step"]
+    assert not any(module.training for module in result.model.modules())
+    assert load_translator(result.run.path, "auto")[0].config == result.model.config
+    with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
+        load_translator(result.run.path, "gpu")
     assert TrainingConfig.from_dict(read_json(result.run.config)) == config
+
+
+def test_the_last_score_is_the_averages_on_the_validation_sentences(config):
+    """Not on those that it was trained on, and not that of the last checkpoint."""
+    result = train(replace(config, validation_sentences=7))
+    text = load_corpus(config.corpus).validation
+    pairs, _ = encode_pairs(text, result.tokenizer)
+    batches = TokenBatches(pairs, config.tokens_per_batch).epoch(0)
+    found = perplexity(result.model, batches, bos_id=result.tokenizer.bos_id)
+    # Float32 sums over the same tokens in other batches.
+    assert result.log[-1]["loss"] == pytest.approx(found.loss, rel=1e-5)
+    few = text[:7]
+    written = translate(few.source, result.model, result.tokenizer, beam_size=1)
+    assert result.log[-1]["bleu"] == evaluate_bleu(written, few.target).score
 
 
 def test_same_seed_same_weights_other_seed_others(config, tmp_path):
@@ -112,7 +146,9 @@ def test_same_seed_same_weights_other_seed_others(config, tmp_path):
     )
 
 
-def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch):
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, accumulate):
+    config = replace(config, accumulate=accumulate)
     whole = train(replace(config, output=tmp_path / "whole"))
     step = Trainer.step
 
@@ -149,13 +185,26 @@ def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
+def test_a_state_that_is_taken_up_is_copied(config, tmp_path):
+    """What was read may lie in the file still, and that is replaced by the next."""
+    trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    tensors, counts = trainer.state()
+    read = {name: tensor.clone() for name, tensor in tensors.items()}
+    trainer.load_state(read, counts, tmp_path / "state.safetensors")
+    taken, _ = trainer.state()
+    places = {tensor.data_ptr() for tensor in read.values()}
+    assert places.isdisjoint(tensor.data_ptr() for tensor in taken.values())
+
+
 def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     train(replace(config, output=tmp_path / "whole", steps=150))
     config = replace(config, steps=150)
     process = subprocess.Popen(command(config), stderr=subprocess.PIPE, text=True)
     log = RunFolder(config.output)
+    deadline = time.monotonic() + 120
     while not any(r["event"] == "train" for r in log.read_log()):
-        assert process.poll() is None
+        assert process.poll() is None, "training ended before it could be stopped"
+        assert time.monotonic() < deadline, "training did not log a step in time"
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -308,6 +357,75 @@ def test_a_cool_down_longer_than_the_training_takes_all_of_it(config):
 def test_a_cool_down_is_not_negative(config):
     with pytest.raises(InputError, match="cooldown_steps must lie between 0"):
         replace(config, cooldown_steps=-1)
+
+
+def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
+    """All at once, they would remove the parts of WMT 2014 under each other."""
+    seen = []
+
+    def loading(*words, **options):
+        seen.append("loads")
+        return load_corpus(*words, **options)
+
+    monkeypatch.setattr("aiayn.training.preparation.load_corpus", loading)
+    monkeypatch.setattr(Processes, "wait", lambda self: seen.append("waits"))
+    run = RunFolder(config.output)
+    write_json(run.config, config.as_dict())
+    prepare_data(config, run, Processes(rank=0, count=2))
+    assert seen[:2] == ["loads", "waits"]
+    seen.clear()
+    prepare_data(config, run, Processes(rank=1, count=2))
+    assert seen[:2] == ["waits", "loads"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ({"steps": 1e5}, "steps must be a whole number, at least 1, not 100000.0."),
+        ({"keep": 0}, "keep must be a whole number, at least 1, not 0."),
+        ({"corpus_size": 1e5}, "corpus_size must be a whole number, not 100000.0."),
+        ({"clip_norm": 0.0}, "clip_norm must be larger than 0"),
+        ({"clip_norm": math.inf}, "clip_norm must be larger than 0"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_gets_a_sentence(
+    config, choice, sentence, unchecked_shapes
+):
+    """Before the training: afterwards its config.json could not be read."""
+    with pytest.raises(InputError) as caught:
+        replace(config, **choice)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_corpus_may_be_a_path(config, unchecked_shapes):
+    by_path = replace(config, corpus=Path(config.corpus))
+    assert TrainingConfig.from_dict(by_path.as_dict()) == config
+
+
+def test_a_model_that_would_learn_from_padding_is_refused(config):
+    with pytest.raises(InputError, match=r"model\.pad_id is 3, .* padded with 0, as"):
+        train(replace(config, model=replace(config.model, pad_id=3)))
+    assert not config.output.exists()
+
+
+def test_pairs_that_a_table_of_positions_has_no_rows_for_are_refused(config):
+    """At once, and not when the first of them comes; so is max_length obeyed."""
+    model = replace(config.model, positions="learned", max_length=2)
+    config = replace(config, model=model, validation_sentences=2)
+    with pytest.raises(InputError, match=r"tokens on a side.* model\.max_length = 2:"):
+        train(config)
+    model = replace(model, max_length=12)
+    assert "bleu" in train(replace(config, model=model, max_length=12)).log[-1]
+
+
+def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folder):
+    """Of BLEU as of the loss: nothing translates it, which ended the training."""
+    for language, word in (("en", "one"), ("de", "eins")):
+        path = corpus_folder / f"validation.{language}"
+        lines = path.read_text(encoding="utf-8")
+        path.write_text(f"{word} " * 1100 + "\n" + lines, encoding="utf-8")
+    log = train(replace(config, steps=8, validation_sentences=3)).log
+    assert 0 <= log[-1]["bleu"] <= 100
 
 
 def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(

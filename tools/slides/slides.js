@@ -39,6 +39,8 @@
   const started = Reveal.initialize({
     width: 1280, height: 720, margin: 0, center: false, hash: true, slideNumber: "c/t",
     transition: "none", viewDistance: 1000, mobileViewDistance: 1000, plugins: [RevealNotes],
+    // In a figure's menu the arrow keys choose; the deck knows text fields and sliders only.
+    keyboardCondition: event => !event.target.closest("select"),
   });
 
   const drawn = async () => {

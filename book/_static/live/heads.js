@@ -38,7 +38,9 @@
       const focused = document.activeElement?.dataset?.liveFocus;
       const rows = this.result.maps[this.use].map((heads, layer) => this.#row(heads, layer));
       find("heads").replaceChildren(...rows);
-      if (focused) document.querySelector(`[data-live-focus="${focused}"]`)?.focus();
+      // Whoever has scrolled up to the translation while it plays is not pulled back.
+      const again = focused && document.querySelector(`[data-live-focus="${focused}"]`);
+      again?.focus({ preventScroll: true });
       this.#drawLarge();
     }
 

@@ -76,8 +76,8 @@ class Quiz:
             {"right": answer == self.correct, "text": reply}
             for answer, reply in self.answers.items()
         ]
-        # "</" inside a script would end it.
-        safe = json.dumps(replies, ensure_ascii=False).replace("</", "<\\/")
+        # "</" inside a script would end it, and "<!--" would hide its end.
+        safe = json.dumps(replies, ensure_ascii=False).replace("<", "\\u003c")
         return _SCRIPT % {"id": self.id, "replies": safe}
 
     def __repr__(self) -> str:

@@ -1,6 +1,5 @@
 """An image made of SVG text, with its text alternative."""
 
-import re
 from dataclasses import dataclass
 
 from aiayn.book.html import STYLE, escape
@@ -18,12 +17,11 @@ class Svg:
     description: str
 
     def _repr_html_(self) -> str:
-        named = re.sub(
-            r"<svg ",
+        named = self.markup.replace(
+            "<svg ",
             f'<svg role="img" aria-label="{escape(self.description)}" '
             'style="max-width: 100%; height: auto" ',
-            self.markup,
-            count=1,
+            1,
         )
         return (
             f'<div class="aiayn">{STYLE}<div class="aiayn-figure">{named}</div></div>'

@@ -63,6 +63,8 @@ def unpack(archive: Path, members: Mapping[str, Path]) -> None:
                     shutil.copyfileobj(content, stream, 2**20)
                 if not missing:
                     return
+    except InputError:  # a ValueError too, but no damage
+        raise
     except _DAMAGED as error:
         raise InputError(
             f"The archive {archive} is damaged ({error}); remove it, so that it is "

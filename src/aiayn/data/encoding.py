@@ -129,6 +129,14 @@ class EncodedPairs:
     target: TokenRows
     """What the decoder is to write."""
 
+    def __post_init__(self) -> None:
+        """Hold the two sides to the same length."""
+        if len(self.source) != len(self.target):
+            raise InputError(
+                f"Encoded pairs need as many rows on both sides: source has "
+                f"{len(self.source):,}, target {len(self.target):,}."
+            )
+
     @classmethod
     def from_lists(
         cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]

@@ -69,9 +69,10 @@ class LinesOnDisk(Sequence[str]):
                 raw = line.encode() + b"\n"
                 lengths.append(len(raw))
                 stream.write(raw)
-        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        with write_atomically(_starts_of(path)) as stream:
-            np.save(stream, starts.astype(np.int64), allow_pickle=False)
+            starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+            # Before the text is there: whoever finds that finds these too.
+            with write_atomically(_starts_of(path)) as places:
+                np.save(places, starts.astype(np.int64), allow_pickle=False)
         return cls.open(path)
 
     def __len__(self) -> int:

@@ -185,6 +185,8 @@ class Tokenizer:
         try:
             with open_ordinary(Path(path)) as stream:
                 model = stream.read(MAX_MODEL_BYTES + 1)
+        except InputError:  # a ValueError too, but a sentence already
+            raise
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
@@ -229,7 +231,7 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many sequences."""
-        rows = [list(ids) for ids in batch]
+        rows = [[int(i) for i in ids] for ids in batch]  # of tensors and arrays, too
         for row in rows:
             self._check_ids(row)
         # A model may write spaces side by side, or the byte of a line feed, which

@@ -175,6 +175,8 @@ def _full(paths: dict[str, Path], side: str) -> Iterator[str]:
         for pair in zip(*texts, strict=True):
             if all(line.strip() for line in pair):
                 yield pair[place]
+    except InputError:  # a ValueError too: a line that cannot be read
+        raise
     except ValueError:
         names = " and ".join(str(path) for path in paths.values())
         raise InputError(

@@ -48,6 +48,7 @@ def cross_attention_map(
     translation: str | None = None,
     beam_size: int = 4,
     length_penalty: float = 0.6,
+    extra_length: int = 50,
 ) -> AttentionMap:
     """Translate a sentence and return the decoder's attention to it.
 
@@ -60,6 +61,7 @@ def cross_attention_map(
         translation: Look at the writing of this text; None: of the model's own.
         beam_size: Of the search for the model's own translation.
         length_penalty: Likewise.
+        extra_length: Likewise.
 
     Raises:
         InputError: The line is empty, there is no such layer or head, or the model has
@@ -82,6 +84,7 @@ def cross_attention_map(
             tokenizer,
             beam_size=beam_size,
             length_penalty=length_penalty,
+            extra_length=extra_length,
         )[0]
         target, translation = found.tokens, tokenizer.decode(found.tokens)
     else:

@@ -33,6 +33,7 @@ from aiayn.inference.finished import Finished
 from aiayn.inference.hypothesis import (
     Hypothesis,
     Searchable,
+    check_ends,
     evaluating,
     force_end,
     gnmt_length_penalty,
@@ -134,6 +135,7 @@ def beam_search_n_best(
             f"length_penalty must lie between 0 (none) and 10, not {length_penalty}; "
             "the paper's is 0.6."
         )
+    check_ends(model, bos_id, eos_id)
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)
         if not len(source):

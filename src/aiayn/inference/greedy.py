@@ -12,6 +12,7 @@ from torch import Tensor
 from aiayn.inference.hypothesis import (
     Hypothesis,
     Searchable,
+    check_ends,
     evaluating,
     force_end,
     next_log_probs,
@@ -49,7 +50,7 @@ def greedy_search(
         rules every next token out: what was written so far, and -inf.
 
     Raises:
-        InputError: The model's scores are NaN, or a limit makes no sense.
+        InputError: The model's scores are NaN, or a limit or an id makes no sense.
 
     Paper: §3.1, one symbol at a time; §6.1 reports beam search only.
 
@@ -59,6 +60,7 @@ def greedy_search(
     >>> len(outputs), len(outputs[0].tokens) < 6  # the end token included
     (2, True)
     """
+    check_ends(model, bos_id, eos_id)
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)
         return _write(model, source, limits, bos_id, eos_id) if len(source) else []

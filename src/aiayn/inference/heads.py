@@ -45,15 +45,18 @@ def attention_by_sentence(
         model: The model; it is put into evaluation mode for the while.
         pairs: Ids of source and target, each ending in its end token.
         bos_id: What the decoder reads first.
+
+    Returns:
+        Weights on the CPU, where the gold relations are, in the order of the pairs.
     """
-    found = []
+    device, found = next(model.parameters()).device, []
     with evaluating(model):
         for source, target in pairs:
-            weights = model.attention_weights(
-                torch.tensor([source]), shift_right(torch.tensor([target]), bos_id)
-            )
+            read = torch.tensor([source], device=device)
+            written = shift_right(torch.tensor([target], device=device), bos_id)
+            weights = model.attention_weights(read, written)
             sides = weights.encoder, weights.decoder, weights.cross
-            found.append(SentenceWeights(*(torch.cat(side) for side in sides)))
+            found.append(SentenceWeights(*(torch.cat(side).cpu() for side in sides)))
     return found
 
 

@@ -121,6 +121,20 @@ def output_limits(
     return limits.clamp(min=1, max=max_length)
 
 
+def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
+    """Refuse an end token that is never written: only the limit would end an output.
+
+    Raises:
+        InputError: It is the start token too, as in some models, or the padding.
+    """
+    if eos_id in (bos_id, model.config.pad_id):
+        raise InputError(
+            f"eos_id = {eos_id} must differ from bos_id = {bos_id} and from pad_id = "
+            f"{model.config.pad_id}, which are never written: train the model with an "
+            "end token of its own."
+        )
+
+
 @contextmanager
 def evaluating(model: Searchable) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards each module is as it was.

@@ -7,6 +7,7 @@ import torch
 
 from aiayn.checkpoint import load_tensors
 from aiayn.data import Tokenizer
+from aiayn.machine import resolve_device
 from aiayn.model.description import Translator, restore_model
 from aiayn.run import RunFolder
 
@@ -19,13 +20,14 @@ def load_translator(
     Args:
         path: A run's folder (its averaged weights are taken, else the best, else the
             last), or one .safetensors file of a run.
-        device: Where the model shall compute.
+        device: Where the model shall compute; "auto": on a GPU if there is one.
 
     Returns:
         The model, in evaluation mode, and the tokenizer.
 
     Raises:
-        InputError: There is none, or a file is damaged or of another configuration.
+        InputError: There is none, or a file is damaged or of another configuration, or
+            there is no such device.
 
     Not in the paper.
 
@@ -33,6 +35,8 @@ def load_translator(
     >>> model.config.vocab_size == tokenizer.vocab_size
     True
     """
+    if isinstance(device, str):
+        device = resolve_device(device)
     path = Path(path)
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)

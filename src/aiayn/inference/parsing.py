@@ -54,6 +54,9 @@ def parse(
 
     Paper: §6.3, with its search by default.
     """
+    if isinstance(sentences, str):
+        raise InputError("sentences must be a list, not a text: give [text].")
+    sentences = list(sentences)  # read three times: a generator ends after the first
     for number, sentence in enumerate(sentences, start=1):
         if not sentence.split():
             raise InputError(f"Sentence {number} is empty; leave it out.")

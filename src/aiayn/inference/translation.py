@@ -110,6 +110,7 @@ def translate_stream(
 
     Raises:
         InputError: As `translate`; what precedes the chunk of the line was yielded.
+            Or lines is one text.
 
     Not in the paper.
 
@@ -118,6 +119,8 @@ def translate_stream(
     >>> sum(1 for german in translate_stream(lines, model, tokenizer, beam_size=1))
     2
     """
+    if isinstance(lines, str):  # which is an iterable of characters
+        raise InputError("lines must be a list of sentences, not a text: give [text].")
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
     first_line = options.pop("first_line", 1)

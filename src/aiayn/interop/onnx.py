@@ -3,7 +3,9 @@
 ``encoder.onnx`` reads a batch of sentences once. ``decoder_step.onnx`` reads one token
 a sentence and scores the next; what it has to remember, keys and values of every layer,
 goes in and comes out, and is empty at the first step. Together they do what
-`Transformer.start` and `Transformer.step` do. Batch size and lengths are free.
+`Transformer.start` and `Transformer.step` do. Batch size and lengths are free, up to
+``max_length`` tokens a row: the table of positions is written as it is, and no longer
+grows.
 """
 
 import io

@@ -15,6 +15,9 @@ from torch import Tensor, nn
 from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
 
+# LayerNorm's, in all our layers: torch's default.
+EPSILON = 1e-5
+
 # Parameters of ours, and torch's one that holds them all, stacked.
 Pair = tuple[list[Tensor], Tensor]
 
@@ -127,6 +130,12 @@ def _same_shape(config: TransformerConfig) -> nn.Transformer:
 
 def _check_stacks(stacks: nn.Transformer, config: TransformerConfig) -> None:
     """What shapes do not show: depth, norms, activation."""
+    for module in stacks.modules():
+        if isinstance(module, nn.LayerNorm) and module.eps != EPSILON:
+            raise InputError(
+                f"stacks has a LayerNorm of eps = {module.eps}, but the model's have "
+                f"{EPSILON}: they compute something else."
+            )
     for name in ("encoder", "decoder"):
         stack, layers = getattr(stacks, name), getattr(config, f"num_{name}_layers")
         if len(stack.layers) != layers:

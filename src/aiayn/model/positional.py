@@ -76,8 +76,11 @@ class SinusoidalPositionalEncoding(nn.Module):
         """Add positions ``start``, ``start + 1``, … to x."""
         end = start + x.size(1)
         if end > self.table.size(0):
-            longer = sinusoidal_positional_encoding(2 * end, x.size(2))
-            self.table = longer.to(self.table)
+            # An ordinary tensor, even if it is a search that needs it first: torch lets
+            # nobody change one that was made in inference mode.
+            with torch.inference_mode(False):
+                longer = sinusoidal_positional_encoding(2 * end, x.size(2))
+                self.table = longer.to(self.table)
         return x + self.table[start:end]
 
 

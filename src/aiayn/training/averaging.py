@@ -33,6 +33,7 @@ def average_checkpoints(
     >>> paths = sorted(Path("runs/grammar").glob("step-*.safetensors"))
     >>> weights, info = average_checkpoints(paths[-5:])  # after a training
     """
+    paths = list(paths)  # of a glob, say, which can be read but once
     if not paths:
         raise InputError("There is no checkpoint to average.")
     total: dict[str, Tensor] = {}

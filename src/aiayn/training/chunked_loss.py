@@ -99,4 +99,4 @@ def chunked_cross_entropy(
         Sums over the positions, in nats: the smoothed loss, which has a gradient, and
         the plain one, which has none.
     """
-    return _ChunkedLoss.apply(states, weight, labels, smoothing)
+    return _ChunkedLoss.apply(states, weight, labels.long(), smoothing)

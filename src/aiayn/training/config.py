@@ -7,6 +7,7 @@ from typing import Any, Literal
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.description import ModelConfig, describe_config, read_config
+from aiayn.model.validation import check_sizes
 
 _COUNTS = (
     "max_length",
@@ -19,7 +20,8 @@ _COUNTS = (
     "keep",
 )
 
-# The least and the most that makes sense of what may also be None or zero.
+# The least and the most that makes sense of what may also be None or zero; whole
+# numbers where these are.
 _RANGES: dict[str, tuple[float, float]] = {
     "corpus_size": (1, 2**63 - 1),
     "validation_sentences": (0, 2**63 - 1),
@@ -28,7 +30,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "threads": (1, 4096),
     "learning_rate_scale": (0.0, 1e6),
     "epsilon": (0.0, 1.0),
-    "clip_norm": (0.0, float("inf")),
 }
 
 
@@ -37,7 +38,7 @@ class TrainingConfig:
     """Every choice of a training run.
 
     Raises:
-        InputError: A number is out of its range.
+        InputError: A number is out of its range, or is not whole where it has to be.
 
     Paper: §5.
 
@@ -101,21 +102,26 @@ class TrainingConfig:
     compile: bool = False
     """Compile the model with torch.compile; pays on a GPU."""
     threads: int | None = None
-    """Threads of a CPU; None: torch's choice."""
+    """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
     progress: bool = True
     """Show a progress bar, where there is a terminal."""
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}.")
+        # 1e5 is no whole number in Python: nobody could read it back from config.json.
+        check_sizes(1, **{name: getattr(self, name) for name in _COUNTS})
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
+            if isinstance(high, int) and not isinstance(value, int | None):
+                raise InputError(f"{name} must be a whole number, not {value!r}.")
             if value is not None and not low <= value <= high:
                 raise InputError(
                     f"{name} must lie between {low:g} and {high:g}, not {value}."
                 )
+        if self.clip_norm is not None and not 0.0 < self.clip_norm < float("inf"):
+            raise InputError(
+                "clip_norm must be larger than 0, which leaves nothing of a gradient, "
+                f"and finite, not {self.clip_norm}: leave it out (None), not to clip."
+            )
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
             raise InputError(f"betas are two numbers in [0, 1), not {self.betas}.")
         if self.precision not in ("fp32", "bf16", "auto"):
@@ -141,7 +147,8 @@ class TrainingConfig:
         """The configuration as JSON can hold it."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         model = describe_config(self.model)
-        return values | {"output": str(self.output), "model": model}
+        texts = {"corpus": str(self.corpus), "output": str(self.output)}  # may be paths
+        return values | texts | {"model": model}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":

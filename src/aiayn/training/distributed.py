@@ -8,11 +8,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import torch
 from torch import distributed
 
 from aiayn.errors import InputError
+
+# How long the others wait while the first one fetches a large corpus and learns its
+# vocabulary; NCCL's ten minutes are too few. Who has died is noticed without a clock:
+# torchrun ends the others.
+PATIENCE = timedelta(hours=4)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def processes(device: torch.device) -> Iterator[Processes]:
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
     try:
-        distributed.init_process_group(backend)
+        distributed.init_process_group(backend, timeout=PATIENCE)
     except RuntimeError as error:  # the others never came, or have gone again
         raise InputError(
             "The processes of this training did not come together "

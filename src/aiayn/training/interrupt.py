@@ -25,18 +25,24 @@ def stop_request() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in signals}
+    before = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM)
+        # None: not Python's own, as inside of R, and Python could not put it back.
+        if (handler := signal.getsignal(number)) is not None
+    }
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def note(number: int, frame: FrameType | None) -> None:
         request.made = True
-        for each in signals:
-            signal.signal(each, before[each])
+        restore()
 
-    for number in signals:
+    for number in before:
         signal.signal(number, note)
     try:
         yield request
     finally:
-        for number in signals:
-            signal.signal(number, before[number])
+        restore()

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Batch
+from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
 from aiayn.model.description import describe_config, load_weights
@@ -38,7 +39,7 @@ class Session:
         self.progress = Progress()
         self.loss = RunningLoss(trainer.no_totals(), run, self.group)
         self.clock = time.perf_counter()
-        self.logged_at = 0.0
+        self.logged_at, self.untimed_tokens = 0.0, 0.0
 
     def begin(self) -> None:
         """Open the log with what the run depends on."""
@@ -55,13 +56,24 @@ class Session:
         )
 
     def resume(self) -> None:
-        """Take up the state that was saved last."""
+        """Take up the state that was saved last.
+
+        Raises:
+            InputError: The state is damaged, or more steps are done than are to be.
+        """
         tensors, info = self.run.load_state()
         self.trainer.load_state(tensors, info.get("adam_steps"), self.run.state)
         self.progress = progress = Progress.read(info, self.run.state)
+        if progress.step > self.config.steps:
+            raise InputError(
+                f"{self.run.path} has {progress.step} steps behind it and cannot stop "
+                f"at {self.config.steps}: give more, or leave the number out."
+            )
         self.loss.resume(progress.totals, progress.step)
         self.clock = time.perf_counter() - self.progress.seconds
         self.logged_at = self.progress.seconds
+        # The next record's sums hold them, its time does not.
+        self.untimed_tokens = sum(progress.totals[2::3])
         if self.group.first:
             self.run.tidy(self.progress.step)
 
@@ -124,8 +136,8 @@ class Session:
         """Log the loss since the last record; return what the progress bar shows."""
         smoothed, plain, tokens = self.loss.check()
         seconds = time.perf_counter() - self.clock
-        speed = tokens / (seconds - self.logged_at)
-        self.logged_at = seconds
+        speed = (tokens - self.untimed_tokens) / (seconds - self.logged_at)
+        self.logged_at, self.untimed_tokens = seconds, 0.0
         self.loss.restart(self.progress.step)
         self._log(
             event="train",
@@ -169,9 +181,8 @@ class Session:
             model, data.validation.epoch(0), bos_id=data.tokenizer.bos_id
         )
         scores = {"loss": result.loss, "perplexity": result.perplexity}
-        count = self.config.validation_sentences
-        if count:
-            text = data.corpus.validation[:count]
+        text = data.to_translate
+        if len(text):
             hypotheses = translate(text.source, model, data.tokenizer, beam_size=1)
             scores["bleu"] = evaluate_bleu(hypotheses, text.target).score
         return scores

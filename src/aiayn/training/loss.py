@@ -34,7 +34,8 @@ def label_smoothed_cross_entropy(
         target: The right tokens.
         smoothing: The paper's ε, 0.1 there.
         pad_id: Positions whose target is this do not count.
-        reduction: 'mean' over the positions that count, or their 'sum'.
+        reduction: 'mean' over the positions that count (NaN if none does), or their
+            'sum'.
 
     Returns:
         The loss in nats. Its least possible value is the entropy of q, not zero.
@@ -49,7 +50,7 @@ def label_smoothed_cross_entropy(
     """
     return F.cross_entropy(
         logits.flatten(0, -2),
-        target.flatten(),
+        target.flatten().long(),  # torch takes no other labels, the model does
         label_smoothing=smoothing,
         ignore_index=pad_id,
         reduction=reduction,

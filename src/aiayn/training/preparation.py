@@ -1,13 +1,13 @@
 """§5.1: what must stand before the first step: folder, corpus, vocabulary, batches."""
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from aiayn.checkpoint import write_json
 from aiayn.data import (
+    PAD_ID,
     TREES,
-    Corpus,
     EncodedPairs,
     LinesOnDisk,
     ParallelText,
@@ -18,6 +18,7 @@ from aiayn.data import (
     load_corpus,
 )
 from aiayn.errors import InputError
+from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
@@ -27,12 +28,26 @@ from aiayn.training.distributed import Processes
 class TrainingData:
     """What a training reads."""
 
-    corpus: Corpus
     tokenizer: Tokenizer
     training: TokenBatches
     validation: TokenBatches
+    to_translate: ParallelText
+    """Validation pairs that BLEU is computed on."""
     description: dict[str, Any]
     """Sizes, for the log's first record."""
+
+
+def check_model(config: TrainingConfig) -> None:
+    """Refuse a model that would take padding for words.
+
+    Raises:
+        InputError: Its padding is not the tokenizer's.
+    """
+    if config.model.pad_id != PAD_ID:
+        raise InputError(
+            f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
+            f"with {PAD_ID}, as the tokenizer has it: leave it out."
+        )
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
@@ -41,7 +56,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     Raises:
         InputError: There is a run in it.
     """
-    if run.state.exists() or run.checkpoints():
+    if not run.is_free():
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "
             f"{run.path}', or choose another --output."
@@ -61,14 +76,19 @@ def prepare_data(
     """Load the corpus, learn or load its vocabulary, and cut it into batches.
 
     Raises:
-        InputError: The corpus cannot be had or read, or is empty.
+        InputError: The corpus cannot be had or read, is empty, or has pairs that are
+            too long for the model.
     """
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
         options["size"] = config.corpus_size
+    if not group.first:
+        group.wait()  # the first fetches it and puts it together
     corpus = load_corpus(
         config.corpus, source=config.source, target=config.target, **options
     )
+    if group.first:
+        group.wait()  # here the others begin
     text = corpus.train[: config.corpus_size]
     if group.first and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
@@ -82,12 +102,19 @@ def prepare_data(
     tokenizer = Tokenizer.load(run.tokenizer)
     training = _encode(text, tokenizer, config, run, group)
     validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
+    for pairs in (training, validation):
+        _check_lengths(pairs, config)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
     return TrainingData(
-        corpus,
         tokenizer,
         batches,
         TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
+        short_pairs(
+            corpus.validation,
+            tokenizer,
+            config.max_length,
+            config.validation_sentences,
+        ),
         {
             "pairs": len(training),
             "too_long": len(text) - len(training),
@@ -97,6 +124,42 @@ def prepare_data(
             "vocab_size": tokenizer.vocab_size,
         },
     )
+
+
+def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
+    """Refuse pairs for which a learned table of positions has no rows."""
+    model = config.model
+    if not isinstance(model, TransformerConfig) or model.positions != "learned":
+        return
+    longest = max(
+        int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)
+    )
+    if longest > model.max_length:
+        raise InputError(
+            f"The longest pair has {longest} tokens on a side, more than the model's "
+            f"table of learned positions, model.max_length = {model.max_length}: allow "
+            "more there, or leave out long pairs with max_length."
+        )
+
+
+def short_pairs(
+    text: ParallelText, tokenizer: Tokenizer, max_length: int, count: int | None = None
+) -> ParallelText:
+    """The first pairs of which neither side has more pieces, end included.
+
+    Args:
+        text: The pairs.
+        tokenizer: What cuts them into pieces.
+        max_length: The most pieces.
+        count: How many pairs; None: all.
+    """
+    short = (
+        pair
+        for pair in text
+        if max(len(tokenizer.encode(side)) for side in pair) < max_length
+    )
+    kept = list(islice(short, count))
+    return ParallelText(tuple(s for s, _ in kept), tuple(t for _, t in kept))
 
 
 def _encode(

@@ -20,7 +20,7 @@ from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
 from aiayn.training.kernel_cache import limit_kernel_cache
 from aiayn.training.loop import Session
-from aiayn.training.preparation import prepare_data, prepare_folder
+from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
 
 
@@ -34,7 +34,7 @@ class TrainingResult:
     run: RunFolder
     """The folder, and where each file lies in it."""
     model: Translator
-    """The model, averaged over the last checkpoints (§6.1)."""
+    """The model, averaged over the last checkpoints (§6.1), in evaluation mode."""
     tokenizer: Tokenizer
     """The one that the model was trained with."""
     log: list[dict[str, Any]]
@@ -43,6 +43,8 @@ class TrainingResult:
 
 def train(config: TrainingConfig) -> TrainingResult:
     """Train a translator, from raw text to averaged weights.
+
+    Torch's random generators are seeded with the configuration's seed.
 
     Args:
         config: Every choice.
@@ -84,7 +86,7 @@ def resume_training(
 
     Args:
         path: The run's folder.
-        steps: A new number of steps in all; None: as it was begun.
+        steps: A new number of steps in all, no less than are done; None: as begun.
         device: Where to compute; None: as it was begun.
         threads: Threads of a CPU; None: as it was begun.
 
@@ -106,6 +108,7 @@ def resume_training(
 
 
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
+    check_model(config)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     device = resolve_device(config.device)
@@ -132,4 +135,5 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         with stop_request() as stop:
             session.train(stop)
         session.finish()
+        trainer.model.eval()
         return TrainingResult(run, trainer.model, data.tokenizer, run.read_log())

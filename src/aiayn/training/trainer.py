@@ -150,10 +150,12 @@ class Trainer:
         for (name, parameter), count in zip(
             self.model.named_parameters(), counts, strict=True
         ):
+            # Copies: what was read may still lie in the file, which the next save
+            # replaces. Windows replaces no file that somebody has mapped.
             self.optimizer.state[parameter] = {
                 "step": torch.tensor(count, device=device),
-                "exp_avg": tensors[f"mean.{name}"].to(device),
-                "exp_avg_sq": tensors[f"variance.{name}"].to(device),
+                "exp_avg": tensors[f"mean.{name}"].to(device, copy=True),
+                "exp_avg_sq": tensors[f"variance.{name}"].to(device, copy=True),
             }
 
     def _check_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.checkpoint import read_json, write_json
-from aiayn.data import ParallelText, TokenBatches, Tokenizer, encode_pairs, load_corpus
+from aiayn.data import ParallelText, TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training.config import TrainingConfig
+from aiayn.training.preparation import short_pairs
 from aiayn.training.start import TrainingResult, train
 
 WIDTH_DIVISOR = 8
@@ -169,10 +170,11 @@ def score_variation(result: TrainingResult, config: TrainingConfig) -> dict[str,
         of as many training pairs.
     """
     corpus = load_corpus(config.corpus, source=config.source, target=config.target)
-    text = _short(corpus.validation, result.tokenizer, config.max_length)
+    text = short_pairs(corpus.validation, result.tokenizer, config.max_length)
     loss, pieces = _loss(result, config, text)
     words = sum(len(line.split()) + 1 for line in text.target)
-    seen = _short(corpus.train[: 20 * len(text)], result.tokenizer, config.max_length)
+    first = corpus.train[: 20 * len(text)]
+    seen = short_pairs(first, result.tokenizer, config.max_length, len(text))
     hypotheses = translate(text.source, result.model, result.tokenizer)
     return {
         "pairs": len(text),
@@ -180,7 +182,7 @@ def score_variation(result: TrainingResult, config: TrainingConfig) -> dict[str,
         "perplexity": math.exp(loss),
         "word_perplexity": math.exp(loss * pieces / words),
         "bleu": evaluate_bleu(hypotheses, text.target).score,
-        "training_loss": _loss(result, config, seen[: len(text)])[0],
+        "training_loss": _loss(result, config, seen)[0],
     }
 
 
@@ -223,17 +225,6 @@ def run_table3(
                     ) from None
                 write_json(path, run)
             yield run
-
-
-def _short(text: ParallelText, tokenizer: Tokenizer, max_length: int) -> ParallelText:
-    """The pairs of which neither side has more pieces, end included."""
-    kept = [
-        pair
-        for pair in text
-        if max(len(tokenizer.encode(side)) for side in pair) < max_length
-    ]
-    source, target = zip(*kept, strict=True)
-    return ParallelText(source, target)
 
 
 def _loss(

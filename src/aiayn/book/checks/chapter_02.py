@@ -188,6 +188,11 @@ widest = ValueCheck(
         ),
         Mistake(2, "there the first two keys are already hard to tell apart."),
         Mistake(-2, "there the last two keys are already hard to tell apart."),
+        Mistake(
+            -0.5,
+            "there the difference of the two weights is largest. Divide one by "
+            "the other.",
+        ),
         Mistake(1, "a little too far: which query treats the outer keys alike?"),
         Mistake(-1, "a little too far: which query treats the outer keys alike?"),
     ),

@@ -104,8 +104,12 @@ divisor = ValueCheck(
         Mistake(4, "that is √dₖ, which is right for variances of 1. Redo line 2."),
         Mistake(576, "that is the variance of the score. By what do you divide?"),
         Mistake(
-            144,
+            96,
             "that is dₖ · √(4 · 9). The number of terms stands under the root as well.",
+        ),
+        Mistake(
+            144,
+            "that is √dₖ · 4 · 9. The variances stand under the root as well.",
         ),
         Mistake(
             math.sqrt(16 * (4 + 9)),

@@ -126,7 +126,7 @@ tie = ValueCheck(
         Mistake(512, "a feed-forward layer has two matrices, an attention four."),
         Mistake(256, "the other way round: two matrices must make up for four."),
         Mistake(
-            1536, "W_O counts as well: an attention has four matrices, and not three."
+            768, "W_O counts as well: an attention has four matrices, and not three."
         ),
     ),
 )

@@ -72,15 +72,15 @@ is_tree = FunctionCheck(
 
 balanced_share = ValueCheck(
     exercise="19.2",
-    reference=lambda: comb(8, 4) / 5 / 2**8,
+    reference=lambda: comb(16, 8) / 9 / 2**16,
     mistakes=(
         Mistake(
-            comb(8, 4) / 2**8,
-            "that counts every string with four of each, such as )(. Some of them "
+            comb(16, 8) / 2**16,
+            "that counts every string with eight of each, such as )(. Some of them "
             "close what was not opened.",
         ),
-        Mistake(5 / 64, "that is the share for three pairs; four are asked for."),
-        Mistake(14, "that is the number of balanced strings; divide by all of them."),
+        Mistake(14 / 256, "that is the share for four pairs; eight are asked for."),
+        Mistake(1430, "that is the number of balanced strings; divide by all of them."),
     ),
 )
 

@@ -1,6 +1,7 @@
 """Compares an answer with the reference and says in words where they differ."""
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 import torch
@@ -47,6 +48,9 @@ def _difference(got: Any, want: Any) -> str | None:
     if isinstance(want, tuple):
         return _difference_of_parts(got, want)
     if isinstance(want, bool | str):
+        shape = tuple(getattr(got, "shape", ()))
+        if prod(shape) != 1:  # neither equal to want nor unequal
+            return f"{want!r} was expected, but several of the shape {shape} came."
         return None if got == want else f"{want!r} was expected, but {got!r} came."
     try:
         got = torch.as_tensor(got)

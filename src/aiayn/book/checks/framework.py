@@ -6,6 +6,7 @@ for it. So the same list serves the reader and the test, which feeds each mistak
 its check and expects each message.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,4 +121,11 @@ class ValueCheck:
 
 
 def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a.clone() if isinstance(a, Tensor) else a for a in arguments)
+    """Arguments for one call: who uses up a list must not leave the next one empty."""
+    return tuple(map(_copy, arguments))
+
+
+def _copy(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        return argument.clone()
+    return copy.deepcopy(argument) if isinstance(argument, list) else argument

@@ -30,6 +30,7 @@ const roam = (table, choose) => {
   rows.forEach((row, i) => row.forEach((button, j) => {
     button.addEventListener("click", () => press(button));
     button.addEventListener("keydown", event => {
+      if (event.altKey || event.ctrlKey || event.metaKey) return;  // the browser's own
       const [down, right] = {
         ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
         Home: [0, -j], End: [0, row.length - 1 - j],

@@ -118,11 +118,16 @@ def slider(
     high: int | float,
     step: int | float = 1,
 ) -> str:
-    """A slider with its label before and its value, in words, behind it."""
+    """A slider with its label before and its value, in words, behind it.
+
+    A slider says its value itself: what is shown would be heard once more in its name,
+    and a third time as an output.
+    """
     return (
         f'<label class="aiayn-slider"><span>{escape(label)}</span>'
         f'<input type="range" name="{name}" min="{low:g}" max="{high:g}" '
-        f'step="{step:g}" value="{at:g}"><output>{escape(shown)}</output></label>'
+        f'step="{step:g}" value="{at:g}">'
+        f'<output aria-hidden="true">{escape(shown)}</output></label>'
     )
 
 

@@ -31,4 +31,5 @@ enliven("softmax", (root, { scores }) => {
       + `${number(size(yours), 3)}; with the root ${number(size(paper), 3)}.`;
   };
   for (const input of [power, exponent]) input.addEventListener("input", draw);
+  draw();  // what is seen stays; the slider gets its value in words
 });

@@ -18,7 +18,7 @@ from aiayn.book.plots.tokens import (
 from aiayn.errors import InputError
 
 # A full cell keeps some of the page, so that the number in it can be read.
-STRONGEST = 0.85
+STRONGEST = 0.65
 _OPACITY = alt.Scale(domain=[0, 1], range=[0.02, STRONGEST], clamp=True)
 _FRAME = alt.value(2.5)
 _NUMBERS_UP_TO = 8  # keys; beyond that the numbers do not fit

@@ -57,6 +57,8 @@ TRAIN_SIZE = 40_000
 HELD_OUT_SIZE = 1_000
 # Of one call: hours, and more than most memories hold.
 LARGEST = 10_000_000
+# Draws in a row of which none is new, after which a kind counts as used up: seconds.
+USED_UP = 100_000
 
 
 def generate(
@@ -75,7 +77,8 @@ def generate(
             them, by their shares. The keys of `KINDS`.
 
     Raises:
-        InputError: There is no such split or kind, or the count is out of range.
+        InputError: There is no such split or kind, the count is out of range, or there
+            are not as many different sentences of these kinds.
 
     >>> generate(1, seed=3)[0].split
     'train'
@@ -195,7 +198,15 @@ def _derivations(
         )
     rng = Random(f"{seed} {split}")
     seen: set[str] = set()
+    missed = 0
     while len(seen) < count:
+        if missed == USED_UP:
+            raise InputError(
+                f"Only {len(seen):,} different sentences of "
+                f"{', '.join(kinds or KINDS)} were found in the split {split!r}, not "
+                f"{count:,}: ask for fewer, or for more kinds."
+            )
+        missed += 1
         draw = Draw(rng, combine=split == "combinations")
         kind, (english, german) = derive(draw, kinds)
         words = words_of(english)
@@ -203,6 +214,7 @@ def _derivations(
         source = detokenise(tokens)
         if source not in seen and split_of(source, draw.combined) == split:
             seen.add(source)
+            missed = 0
             yield _Derivation(draw, kind, english, german(), words, tokens, source)
 
 

@@ -1,0 +1,84 @@
+"""§5.3: one step, against Adam written out as its paper has it; clipping; dropout."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from aiayn.data import Batch
+from aiayn.model import Transformer, TransformerConfig
+from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
+from aiayn.training.distributed import Processes
+
+CONFIG = TrainingConfig(
+    model=TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=16, dropout=0.0),
+    warmup_steps=2,
+)
+BATCH = Batch(
+    torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0]]), torch.tensor([[10, 11, 2], [12, 2, 0]])
+)
+
+
+@pytest.fixture
+def model():
+    return Transformer(CONFIG.model).double()
+
+
+def test_steps_are_adams_at_the_rate_of_equation_3(model):
+    """Kingma and Ba (2015), algorithm 1, with the paper's β₁, β₂ and ε.
+
+    Four steps, two of them behind the warm-up: β₂ does not show in the first, whose
+    bias is corrected away, and the rate has risen and fallen.
+    """
+    twin = copy.deepcopy(model)
+    trainer = Trainer(CONFIG, model, bos_id=1)
+    objective = TrainingObjective(twin, CONFIG.label_smoothing, bos_id=1)
+    parameters = list(twin.parameters())
+    means = [torch.zeros_like(parameter) for parameter in parameters]
+    squares = [torch.zeros_like(parameter) for parameter in parameters]
+    for step in range(1, 5):
+        trainer.step(step, [BATCH])
+        loss, _ = objective(BATCH.source, BATCH.target)
+        gradients = torch.autograd.grad(loss / BATCH.target_tokens, parameters)
+        rate = noam_rate(step, d_model=16, warmup_steps=2)
+        with torch.no_grad():
+            for i, (parameter, g) in enumerate(zip(parameters, gradients, strict=True)):
+                means[i] = 0.9 * means[i] + 0.1 * g
+                squares[i] = 0.98 * squares[i] + 0.02 * g**2
+                mean = means[i] / (1 - 0.9**step)
+                square = squares[i] / (1 - 0.98**step)
+                parameter -= rate * mean / (square.sqrt() + 1e-9)
+    assert_close(model.state_dict(), twin.state_dict())
+
+
+def test_gradients_are_clipped_where_the_configuration_says_so(model):
+    """Adam's first mean is a tenth of the gradient that it was given."""
+
+    def size(clip_norm):
+        config = replace(CONFIG, clip_norm=clip_norm)
+        trainer = Trainer(config, copy.deepcopy(model), bos_id=1)
+        trainer.step(1, [BATCH])
+        tensors, _ = trainer.state()
+        means = [t.flatten() for name, t in tensors.items() if name.startswith("mean.")]
+        return torch.cat(means).norm().item() / 0.1
+
+    whole = size(None)
+    assert whole > 0.1
+    # torch adds 1e-6 to the norm that it divides by.
+    assert size(0.01) == pytest.approx(0.01, rel=2e-6 / whole)
+    assert size(2 * whole) == pytest.approx(whole, rel=1e-12)
+
+
+def test_every_step_seed_and_process_draws_its_own_dropout(model):
+    """Or the same units would be missing each time: nothing else would show it."""
+    drawn = {}
+    for seed, rank in ((1, 0), (2, 0), (1, 1)):
+        trainer = Trainer(replace(CONFIG, seed=seed), model, 1, Processes(rank))
+        for step in (1, 2):
+            trainer.step(step, [BATCH])
+            drawn[seed, rank, step] = torch.initial_seed()
+    assert len(set(drawn.values())) == 6
+    trainer.step(2, [BATCH])
+    assert torch.initial_seed() == drawn[1, 1, 2]
