@@ -3,9 +3,9 @@
 Usage: python -m benchmarks.time_to_quality
 
 Data, batches, sizes, schedule and search (greedy) are the same for all; what differs is
-the implementation. The recipe is that of chapter 16's recorded run, but for its last
-phase, in which the learning rate falls to zero: that one needs to know when training
-ends. BLEU is cased sacreBLEU on Multi30k's validation split.
+the implementation. The sizes are those of chapter 16's recorded runs, batches and rates
+not: a phase in which the rate falls to zero would need to know when training ends. BLEU
+is cased sacreBLEU on Multi30k's validation split.
 """
 
 from dataclasses import asdict

@@ -38,7 +38,7 @@ class LanguageModel(Transformer):
         config: Its sizes, without decoder layers.
     """
 
-    def forward(
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  (one text, not two)
         self, tokens: Int[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length vocab"]:
         """Score what follows each token, from what stands before it."""
