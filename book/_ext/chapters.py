@@ -14,6 +14,7 @@ from sphinx.addnodes import index, pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.index_entries import split_index_msg
 
 DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
 
@@ -95,10 +96,27 @@ class FoundBy(SphinxTransform):
             first.insert(1, index(entries=entries))
 
 
+def complete_search(app: Sphinx) -> list:
+    """Enter the pages of an earlier build, too: of all that it knows about them, Sphinx
+    loses these entries alone."""
+    indexer = getattr(app.builder, "indexer", None)
+    if indexer is not None:
+        known = indexer._index_entries
+        for page, entries in app.env.get_domain("index").entries.items():
+            if page not in known:
+                known[page] = sorted(
+                    (words, target, main)
+                    for kind, text, target, main, _ in entries
+                    for words in split_index_msg(kind, text)
+                )
+    return []  # no pages of its own
+
+
 def setup(app: Sphinx) -> dict:
-    """Register the directive, and the transform for the search."""
+    """Register the directive, and what the search needs."""
     app.add_directive("chapters", Chapters)
     app.add_transform(FoundBy)
+    app.connect("html-collect-pages", complete_search)  # the last before it is written
     return {
         "version": "1",
         "env_version": 2,  # pages are read anew when this changes

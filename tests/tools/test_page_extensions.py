@@ -12,6 +12,7 @@ import page_frame
 import pytest
 import torch
 from docutils import nodes
+from sphinx.application import Sphinx
 
 import record_attention
 
@@ -127,3 +128,29 @@ def test_no_phrase_finds_two_chapters():
     phrases = [phrase for found in chapters.phrases().values() for phrase in found]
     assert len(set(phrases)) == len(phrases)
     assert all(phrase == phrase.lower() for phrase in phrases)
+
+
+def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
+    """Sphinx reads one page of two anew, and both are still found by their phrases."""
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    (source / "conf.py").write_text("extensions = ['chapters']\n")
+    (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
+    for name in ("index", "other"):
+        page = source / f"{name}.rst"
+        text = page.read_text() if page.exists() else "Other\n=====\n"
+        page.write_text(f"{text}\n.. index:: phrase of {name}\n")
+
+    def entries():
+        app = Sphinx(source, source, out, tmp_path / "trees", "html", status=None)
+        app.build()
+        written = (out / "searchindex.js").read_text()
+        return json.loads(written[written.index("{") : written.rindex("}") + 1])
+
+    first = entries()["indexentries"]
+    assert list(first) == ["phrase of index", "phrase of other"]
+    page = source / "index.rst"
+    page.write_text(page.read_text() + "\nA new sentence.\n")
+    second = entries()
+    assert "sentenc" in second["terms"]  # it was read anew
+    assert second["indexentries"] == first
