@@ -142,7 +142,8 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
         page.write_text(f"{text}\n.. index:: phrase of {name}\n")
 
     def entries():
-        app = Sphinx(source, source, out, tmp_path / "trees", "html", status=None)
+        trees, silent = tmp_path / "trees", {"status": None, "warning": None}
+        app = Sphinx(source, source, out, trees, "html", **silent)
         app.build()
         written = (out / "searchindex.js").read_text()
         return json.loads(written[written.index("{") : written.rindex("}") + 1])
