@@ -191,6 +191,7 @@ def test_import_costs_little_beyond_torch(unpacked):
         "assert aiayn.__file__.startswith(sys.argv[1])\n"
     )
     run_in(unpacked, code)  # compiles, as pip does while it installs
-    run = run_in(unpacked, code)
-    assert run.returncode == 0, run.stderr
-    assert float(run.stdout) < IMPORT_SECONDS
+    runs = [run_in(unpacked, code) for _ in range(3)]  # a busy machine disturbs some
+    for run in runs:
+        assert run.returncode == 0, run.stderr
+    assert min(float(run.stdout) for run in runs) < IMPORT_SECONDS
