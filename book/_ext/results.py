@@ -20,7 +20,6 @@ from aiayn.book import paper
 from aiayn.book.records import load_record
 
 NOTHING = "–"
-ZERO = re.compile(r"(?<!\w)[-+](?=0(?:\.0+)?(?![\d.]))")  # a zero's sign
 Rows = list[list[str]]
 
 
@@ -48,12 +47,9 @@ class Results(SphinxDirective):
 
 
 def with_minus(rows: Rows) -> Rows:
-    """The rows with a minus sign where Python prints a hyphen, and no sign at zero."""
-
-    def signed(cell: str) -> str:
-        return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", ZERO.sub("", cell))
-
-    return [[signed(cell) for cell in row] for row in rows]
+    """The rows with a minus sign where Python prints a hyphen before a number."""
+    minus = "\N{MINUS SIGN}"
+    return [[re.sub(r"(?<!\w)-(?=\d)", minus, cell) for cell in row] for row in rows]
 
 
 def as_typed(drawn: nodes.table, column: int) -> None:
@@ -135,8 +131,8 @@ def search() -> tuple[list[str], Rows, int]:
                 str(setting["beam"]),
                 f"{setting['alpha']:g}",
                 f"{fmean(one['bleu'] for one in same):.2f}",
-                f"{fmean(differences):+.2f}",
-                f"{min(lows):+.2f} to {max(highs):+.2f}",
+                f"{fmean(differences):+z.2f}",
+                f"{min(lows):+z.2f} to {max(highs):+z.2f}",
             ]
         )
     rows[0][-2:] = [NOTHING, NOTHING]  # the paper's setting, beside itself
@@ -158,12 +154,12 @@ def table_3() -> tuple[list[str], Rows, int]:
         if own:
             here = [f"{_mean(own, 'perplexity'):.2f}", f"{_mean(own, 'bleu'):.1f}"]
         if name != "base":
-            theirs[0] += f" ({printed.perplexity / base.perplexity - 1:+.1%})"
-            theirs[1] += f" ({printed.bleu - base.bleu:+.1f})"
+            theirs[0] += f" ({printed.perplexity / base.perplexity - 1:+z.1%})"
+            theirs[1] += f" ({printed.bleu - base.bleu:+z.1f})"
         if name != "base" and own:
             ratio = _mean(own, "perplexity") / _mean(base_runs, "perplexity")
-            here[0] += f" ({ratio - 1:+.1%})"
-            here[1] += f" ({_mean(own, 'bleu') - _mean(base_runs, 'bleu'):+.1f})"
+            here[0] += f" ({ratio - 1:+z.1%})"
+            here[1] += f" ({_mean(own, 'bleu') - _mean(base_runs, 'bleu'):+z.1f})"
         count = str(len(own) or "none yet")
         rows.append([name, theirs[0], here[0], theirs[1], here[1], count])
     return header, rows, 0

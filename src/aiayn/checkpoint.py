@@ -126,9 +126,9 @@ def _open(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
             if not isinstance(info, dict):
                 raise InputError(f"{path} does not describe a model in its header.")
             yield file, info
+    except InputError:  # a ValueError too, but a sentence already
+        raise
     except _UNREADABLE as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"{path} is not a whole safetensors file ({error}): it was cut short or is "
             "something else. Take another checkpoint of the run."

@@ -25,6 +25,15 @@ def pack(path, files):
             archive.addfile(info, io.BytesIO(content))
 
 
+def pack_first(published, english, german):
+    """The first corpus's two texts, as the next call is to find them."""
+    part = wmt14._PARTS[0]
+    names = (part.member.format(other="de", side=side) for side in ("en", "de"))
+    pack(
+        published / part.archive.path, dict(zip(names, (english, german), strict=True))
+    )
+
+
 def pairs(part, other, count=3):
     """Lines of both sides; the second pair is empty on the English side."""
     english = [f"{part} sentence {i}" if i != 1 else " " for i in range(count)]
@@ -105,29 +114,13 @@ def test_the_registry_holds_every_archive_to_what_was_published(published):
 
 
 def test_unequal_sides_name_both_files(published):
-    part = wmt14._PARTS[0]
-    member = part.member
-    pack(
-        published / part.archive.path,
-        {
-            member.format(other="de", side="en"): b"one\ntwo\n",
-            member.format(other="de", side="de"): b"eins\n",
-        },
-    )
+    pack_first(published, b"one\ntwo\n", b"eins\n")
     with pytest.raises(InputError, match=r"europarl.*differ in their number of lines"):
         load_corpus("wmt14")
 
 
 def test_a_line_that_cannot_be_read_is_not_said_to_be_missing(published):
-    part = wmt14._PARTS[0]
-    member = part.member
-    pack(
-        published / part.archive.path,
-        {
-            member.format(other="de", side="en"): b"one\n",
-            member.format(other="de", side="de"): b"f\xfcnf\n",
-        },
-    )
+    pack_first(published, b"one\n", b"f\xfcnf\n")
     with pytest.raises(InputError, match=r"Line 1 of .*europarl.* is not UTF-8"):
         load_corpus("wmt14")
 

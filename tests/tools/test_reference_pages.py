@@ -124,12 +124,12 @@ def test_numbers_have_a_minus_and_words_a_hyphen():
     ]
 
 
-def test_a_change_of_nothing_has_no_sign():
-    """It was rounded to nothing, from above or from below."""
-    rows = [["32.9 (-0.0%)", "-0.00 to +0.00", "-0.04 to +0.50", "x-0.0", "-10"]]
-    assert results.with_minus(rows) == [
-        ["32.9 (0.0%)", "0.00 to 0.00", "−0.04 to +0.50", "x-0.0", "−10"]
-    ]
+def test_no_change_is_less_than_nothing():
+    """What was rounded to nothing from below would read −0.0."""
+    rows = results.table_3()[1] + results.search()[1]
+    changes = [cell for row in rows for cell in row if re.search(r"[-+]\d", cell)]
+    assert changes
+    assert [cell for cell in changes if re.search(r"-0\.0+(?!\d)", cell)] == []
 
 
 def test_terms_are_explained_in_two_sentences_at_most():
