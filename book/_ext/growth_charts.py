@@ -1,8 +1,9 @@
 """The directives ``{growth-benchmark}`` and ``{quality-benchmark}``, which draw curves.
 
-The first has one picture an axis of what ``python -m benchmarks.growth`` recorded:
-measured points, and the curve that arithmetic predicts from the size in the middle. The
-second has a table and a picture of what ``python -m benchmarks.time_to_quality`` did.
+The first has two pictures an axis of what ``python -m benchmarks.growth`` recorded,
+side by side where there is room: measured points, and the curve that arithmetic
+predicts from the size in the middle. The second has a table and a picture of what
+``python -m benchmarks.time_to_quality`` did.
 """
 
 from typing import Any
@@ -26,8 +27,14 @@ LABELS = {
 }
 
 
+MEASURED = (
+    ("speed", "predicted_speed", "target tokens a second"),
+    ("peak_mb", "predicted_mb", "peak memory, MB"),
+)
+
+
 class Growth(BenchmarkDirective):
-    """A picture for each axis that was measured."""
+    """Two pictures for each axis that was measured."""
 
     record = "growth"
 
@@ -36,36 +43,36 @@ class Growth(BenchmarkDirective):
         made: list[nodes.Node] = []
         for axis, label in LABELS.items():
             if points := summary.growth_points(record, axis):
-                html = chart(points, label)._repr_html_()
+                both = "".join(
+                    chart(points, label, *what)._repr_html_() for what in MEASURED
+                )
+                html = f'<div class="side-by-side">{both}</div>'
                 made.append(nodes.raw("", html, format="html"))
         return made
 
 
-def chart(points: list[dict[str, float]], label: str) -> Any:
-    """Speed on the left, memory on the right, over one size."""
-    drawing, panels = plt.subplots(1, 2, figsize=(7.6, 2.8), layout="constrained")
+def chart(
+    points: list[dict[str, float]], label: str, measured: str, predicted: str, name: str
+) -> Any:
+    """Speed or memory over one size, measured and predicted."""
+    drawing, panel = plt.subplots(figsize=(3.8, 2.8), layout="constrained")
     values = [point["value"] for point in points]
-    for panel, name, title in (
-        (panels[0], "speed", "target tokens a second"),
-        (panels[1], "mb", "peak memory, MB"),
-    ):
-        measured = "speed" if name == "speed" else "peak_mb"
-        predicted = [point[f"predicted_{name}"] for point in points]
-        found = [point[measured] for point in points]
-        panel.plot(values, predicted, color=NEUTRAL.mark, linestyle="--")
-        panel.plot(values, found, "o", color=KEY.mark)
-        panel.set_xscale("log", base=2)
-        panel.set_xticks(values, [f"{value:,}" for value in values])
-        panel.minorticks_off()
-        panel.set_ylim(0, 1.1 * max(found + predicted))  # no point at the edge
-        panel.set_xlabel(label)
-        panel.set_title(title, fontsize=11, loc="left")
+    expected = [point[predicted] for point in points]
+    found = [point[measured] for point in points]
+    panel.plot(values, expected, color=NEUTRAL.mark, linestyle="--")
+    panel.plot(values, found, "o", color=KEY.mark)
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(values, [f"{value:,}" for value in values])
+    panel.minorticks_off()
+    panel.tick_params(labelsize=9)
+    panel.set_ylim(0, 1.1 * max(found + expected))  # no point at the edge
+    panel.set_xlabel(label)
+    panel.set_title(name, fontsize=11, loc="left")
     spoken = "; ".join(
-        f"{p['value']:,}: {p['speed']:,.0f} (predicted {p['predicted_speed']:,.0f}) "
-        f"tokens a second, {p['peak_mb']:,.0f} (predicted {p['predicted_mb']:,.0f}) MB"
-        for p in points
+        f"{value:,}: {got:,.0f} (predicted {line:,.0f})"
+        for value, got, line in zip(values, found, expected, strict=True)
     )
-    return figure(drawing, f"Measured beside predicted, by {label}. {spoken}.")
+    return figure(drawing, f"{name}, measured beside predicted, by {label}. {spoken}.")
 
 
 class TimeToQuality(BenchmarkDirective):
@@ -94,18 +101,19 @@ def quality_row(run: dict[str, Any]) -> list[str]:
 
 def quality_chart(record: dict[str, Any]) -> Any:
     """BLEU over minutes of training: a line a run, ours in colour."""
-    drawing, panel = plt.subplots(figsize=(7.6, 2.8), layout="constrained")
-    spoken = []
+    drawing, panel = plt.subplots(layout="constrained")
+    spoken, best = [], record["settings"]["bleu"]
     for run in record["measurements"]:
         role = KEY if run["peer"] == summary.OURS else NEUTRAL
         minutes = [point["seconds"] / 60 for point in run["curve"]]
         scores = [point["bleu"] for point in run["curve"]]
         title = PEERS[run["peer"]].title
+        best = max(best, *scores)
         panel.plot(minutes, scores, color=role.mark)
         panel.annotate(title, (minutes[-1], scores[-1]), ha="right", va="bottom")
         spoken.append(f"{title}: {scores[-1]:.1f} after {minutes[-1]:.1f} minutes")
     panel.axhline(record["settings"]["bleu"], color=NEUTRAL.mark, linestyle="--")
-    panel.set_ylim(0)
+    panel.set_ylim(0, 1.15 * best)  # room for the names
     panel.set_xlim(0)
     panel.set_xlabel("minutes of training")
     panel.set_title("BLEU on the validation split", fontsize=11, loc="left")
