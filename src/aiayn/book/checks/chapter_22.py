@@ -2,11 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from aiayn.book.checks.draws import seeded
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
-
-_Step = tuple[Tensor, Tensor, Tensor]
 
 
 def _fixed_mask(n: int, r: int) -> Tensor:
@@ -78,72 +77,65 @@ fixed_mask = FunctionCheck(
 )
 
 
-def _write_then_read(
-    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
-) -> _Step:
-    """Number by number."""
-    state, total = state.clone(), total.clone()
-    for feature in range(len(key)):
-        total[feature] += key[feature]
-        for place in range(len(value)):
-            state[feature, place] += key[feature] * value[place]
-    output = torch.zeros_like(value)
-    share = sum(q * t for q, t in zip(query, total, strict=True))
+def _write_over(state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Column by column: take out what lies along the key, then put the value there."""
+    written = torch.zeros_like(state)
     for place in range(len(value)):
-        for feature in range(len(key)):
-            output[place] += query[feature] * state[feature, place] / share
-    return state, total, output
+        column = state[:, place]
+        along = sum(k * c for k, c in zip(key, column, strict=True))
+        written[:, place] = column - along * key + value[place] * key
+    return written
 
 
-def _steps() -> list[tuple[Tensor, ...]]:
-    """A word after others, and a first one."""
+def _writings() -> list[tuple[Tensor, Tensor, Tensor]]:
+    """A state that holds something, and one that is empty."""
     generator = seeded(22)
 
     def draw(*shape: int) -> Tensor:
-        return torch.rand(*shape, generator=generator, dtype=torch.float64) + 0.1
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    begun = draw(4, 3), draw(4)
-    empty = torch.zeros(3, 2).double(), torch.zeros(3).double()
     return [
-        (*begun, draw(4), draw(4), draw(3)),
-        (*empty, draw(3), draw(3), draw(2)),
+        (state, F.normalize(draw(len(state)), dim=0), draw(state.size(1)))
+        for state in (draw(4, 3), torch.zeros(3, 2).double())
     ]
 
 
-def _not_divided(
-    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
-) -> _Step:
-    state = state + torch.outer(key, value)
-    return state, total + key, query @ state
+def _added(state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return state + torch.outer(key, value)
 
 
-def _read_first(
-    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
-) -> _Step:
-    output = query @ state / (query @ total)
-    return state + torch.outer(key, value), total + key, output
+def _forgotten(state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return torch.outer(key, value)
 
 
-def _replaced(
-    state: Tensor, total: Tensor, query: Tensor, key: Tensor, value: Tensor
-) -> _Step:
-    state = torch.outer(key, value)
-    return state, key, query @ state / (query @ key)
+def _erased(state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return state - torch.outer(key, key @ state)
 
 
-write_then_read = FunctionCheck(
+def _the_wrong_way(state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return state + torch.outer(key, key @ state - value)
+
+
+write_over = FunctionCheck(
     exercise="22.2",
-    reference=_write_then_read,
-    cases=_steps,
+    reference=_write_over,
+    cases=_writings,
     mistakes=(
-        Mistake(_not_divided, "your output is a sum and no mean: divide by q · total."),
         Mistake(
-            _read_first,
-            "your word reads before it has written, so it does not see itself.",
+            _added,
+            "your state still holds what it answered to this key before: the new value "
+            "comes on top of it.",
         ),
         Mistake(
-            _replaced,
-            "your state forgets the words before: the new word is added to it.",
+            _forgotten,
+            "your state forgets all other keys: those at right angles to this one keep "
+            "their values.",
+        ),
+        Mistake(_erased, "you took the old value out: now write the new one."),
+        Mistake(
+            _the_wrong_way,
+            "your state moves away from the new value: write what is missing, and that "
+            "is value minus answer.",
         ),
     ),
 )
