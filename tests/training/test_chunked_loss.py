@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from aiayn.training import label_smoothed_cross_entropy
-from aiayn.training.chunked_loss import CHUNK, chunked_cross_entropy
+from aiayn.training.chunked_loss import (
+    CHUNK,
+    LOGITS_ON_A_GPU,
+    _positions_at_a_time,
+    chunked_cross_entropy,
+)
 
 
 def plain(states, weight, labels, smoothing):
@@ -28,6 +33,15 @@ def test_value_and_gradients_are_those_of_the_plain_form(tokens, smoothing):
     fast = torch.autograd.grad(3 * smoothed, (states, weight))
     slow = torch.autograd.grad(3 * expected, (states, weight))
     torch.testing.assert_close(fast, slow)
+
+
+@pytest.mark.parametrize("vocab_size", [8, 37_000, 2**20])
+def test_a_gpus_chunk_is_large_and_its_logits_fit(vocab_size):
+    weight = torch.empty(vocab_size, 4, device="meta")
+    rows = _positions_at_a_time(weight)
+    assert rows >= CHUNK
+    assert rows == CHUNK or rows * vocab_size <= LOGITS_ON_A_GPU < 2 * rows * vocab_size
+    assert _positions_at_a_time(torch.empty(vocab_size, 4)) == CHUNK
 
 
 def test_gradient_is_that_of_finite_differences():

@@ -5,7 +5,7 @@ short sentences (`short_attention`), 32-bit products by another library (`produc
 dropout by integers (`dropout`), the loss in chunks (`aiayn.training.chunked_loss`), and
 `narrow` below. Each has a plain form, the one that the paper's formula shows, and asks
 here which is wanted. Tests hold the two equal, and `benchmarks/` measures what all of
-them bring together.
+them bring together. `torch.compile` always gets the plain form.
 
 The fast form has no second derivatives, since its gradients are written out by hand:
 whoever wants them computes in the plain form.
@@ -47,8 +47,14 @@ def set_plain(plain: bool) -> None:
 
 
 def is_plain() -> bool:
-    """Whether the plain form is wanted; inside `torch.func` nothing else works."""
-    # What torch asks too, before it refuses to transform a gradient written by hand.
+    """Whether the plain form is wanted, as by `torch.compile` and inside `torch.func`.
+
+    A compiler joins the formulas into kernels of its own, and a trick would only be in
+    its way; `torch.func` refuses to transform a gradient that was written by hand.
+    """
+    if torch.compiler.is_compiling():  # which cannot look into what follows
+        return True
+    # What torch asks too, before it refuses.
     return _plain or torch._C._are_functorch_transforms_active()
 
 

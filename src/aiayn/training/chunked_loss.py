@@ -16,8 +16,9 @@ from torch.autograd.function import once_differentiable
 
 from aiayn.model.products import product
 
-# Positions at a time: 256 rows of 8,000 logits fit into a processor's last cache.
-CHUNK = 256
+# Positions at a time: 256 rows of 8,000 logits fit into a processor's last cache. A GPU
+# wants large products, and has the memory: here 0.8 GB for the logits of a chunk.
+CHUNK, LOGITS_ON_A_GPU = 256, 2**27
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -35,10 +36,11 @@ class _ChunkedLoss(torch.autograd.Function):
             state_gradient = torch.empty_like(states)
             weight_gradient = torch.zeros_like(weight)
             smoothed, plain = weight.new_zeros(()), weight.new_zeros(())
+            chunk = _positions_at_a_time(weight)
             for rows, right, gradient in zip(
-                states.split(CHUNK),
-                labels.split(CHUNK),
-                state_gradient.split(CHUNK),
+                states.split(chunk),
+                labels.split(chunk),
+                state_gradient.split(chunk),
                 strict=True,
             ):
                 rows = rows.to(dtype)
@@ -79,6 +81,12 @@ class _ChunkedLoss(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _positions_at_a_time(weight: Tensor) -> int:
+    if weight.is_cpu:
+        return CHUNK
+    return max(CHUNK, LOGITS_ON_A_GPU // weight.size(0))
 
 
 def chunked_cross_entropy(

@@ -186,7 +186,7 @@ class Trainer:
         share = 1.0
         if len(batch) <= self.processes.rank:  # too few rows for every process
             rows, share = slice(1), 0.0
-        source, target = batch.source[rows].to(device), batch.target[rows].to(device)
+        source, target = _moved(batch.source[rows], batch.target[rows], device)
         narrow = self.dtype != torch.float32
         with torch.autocast(device.type, self.dtype, enabled=narrow):
             smoothed, plain = self.objective(source, target)
@@ -204,6 +204,14 @@ class Trainer:
     def _dropout_seed(self, step: int) -> int:
         text = f"{self.config.seed} {step} {self.processes.rank}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+
+
+def _moved(source: Tensor, target: Tensor, device: torch.device) -> tuple[Tensor, ...]:
+    """Both on the device; on a GPU they travel while the step before still computes."""
+    if device.type != "cuda":
+        return source.to(device), target.to(device)
+    pinned = (side.pin_memory() for side in (source, target))
+    return tuple(side.to(device, non_blocking=True) for side in pinned)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

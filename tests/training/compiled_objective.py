@@ -1,0 +1,88 @@
+"""Run by test_compile.py in a process of its own: what a compiler makes of training.
+
+Prints JSON: for each batch, by how much loss and gradients differ from those without a
+compiler; how many graphs there were; and how often they call torch's fused attention.
+"""
+
+import copy
+import json
+
+import torch
+from torch.nn import functional as F
+
+from aiayn.model import Transformer, TransformerConfig, attention
+from aiayn.training.loss import TrainingObjective
+
+CONFIG = TransformerConfig.tiny(
+    vocab_size=31,
+    d_model=8,
+    d_ff=12,
+    num_heads=2,
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    dropout=0.0,
+)
+
+
+def batches():
+    """Batches of ever other shapes, with padding on both sides."""
+    for rows, source_length, target_length in ((3, 7, 5), (4, 5, 8), (2, 9, 9)):
+        source = torch.randint(4, 31, (rows, source_length))
+        target = torch.randint(4, 31, (rows, target_length))
+        source[0, -2:] = target[-1, -3:] = 0
+        yield source, target
+
+
+def compiled(plain):
+    """The same objective, and a list that its graphs will stand in.
+
+    They are run as they are: to make kernels of them is torch's affair, and takes a C++
+    compiler and minutes.
+    """
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    made = copy.deepcopy(plain)
+    made.compile(dynamic=True, backend=keep)
+    return made, graphs
+
+
+def gradients(objective, batch):
+    """The loss, and the gradient of every weight."""
+    smoothed, cross_entropy = objective(*batch)
+    found = torch.autograd.grad(smoothed, list(objective.parameters()))
+    return [smoothed, cross_entropy, *found]
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    plain = TrainingObjective(Transformer(CONFIG).double(), 0.1, bos_id=1)
+    fast, graphs = compiled(plain)
+    differences = []
+    for batch in batches():
+        pairs = zip(gradients(plain, batch), gradients(fast, batch), strict=True)
+        differences.append(max(float((a - b).abs().max()) for a, b in pairs))
+    attention.FUSED_FROM = 4  # fewer than any of these sentences has
+    again, with_many_keys = compiled(plain)
+    gradients(again, next(batches()))
+    found = {
+        "differences": differences,
+        "graphs": len(graphs),
+        "fused": [
+            sum(
+                node.target is F.scaled_dot_product_attention
+                for graph in some
+                for node in graph.graph.nodes
+            )
+            for some in (graphs, with_many_keys)
+        ],
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
