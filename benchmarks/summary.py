@@ -118,6 +118,60 @@ def training_lines(record: Record) -> list[str]:
     return lines + _not_measured(record)
 
 
+# Dense bfloat16, of the makers' data sheets, in TFLOP/s, by the name that CUDA gives.
+DATA_SHEETS = {"H100 PCIe": 756, "H100": 989, "H200": 989, "A100": 312}
+
+
+def gpu_rows(record: Record) -> list[dict[str, Any]]:
+    """A training step on a GPU: one row for each peer and form, the fastest first.
+
+    Returns:
+        Target tokens a second, TFLOP/s, seconds before the first timed step, and the
+        peak of the GPU's memory in GB; medians over the rounds.
+    """
+    cases = dict.fromkeys(
+        (m["peer"], m["form"]) for m in record["measurements"] if m["peer"] != PRODUCT
+    )
+    rows = []
+    for peer, form in cases:
+        rounds = rounds_of(record, peer, {"form": form})
+        rows.append(
+            {
+                "peer": peer,
+                "form": form,
+                "speed": median(m["target_tokens"] / m["seconds"] for m in rounds),
+                "tflops": median(m["flops"] / m["seconds"] for m in rounds) / 1e12,
+                "warm_up": median(m["warm_up_seconds"] for m in rounds),
+                "peak_gb": median(m["peak_mb"] for m in rounds) / 1024,
+            }
+        )
+    return sorted(rows, key=lambda row: -row["speed"])
+
+
+def data_sheet_tflops(record: Record) -> int | None:
+    """The GPU's own maker's figure, if it is known here."""
+    name = record["settings"]["gpu"]
+    return next((peak for part, peak in DATA_SHEETS.items() if part in name), None)
+
+
+def gpu_lines(record: Record) -> list[str]:
+    """The record of a GPU as a table of text."""
+    settings = record["settings"]
+    lines = ["", f"target tokens a second on {settings['gpu']}"]
+    product = product_gflops(record, "bf16")
+    if product:
+        sheet = data_sheet_tflops(record)
+        of_sheet = f", data sheet {sheet}" if sheet else ""
+        lines.append(f"a matrix product reaches {product / 1e3:,.2f} TFLOP/s{of_sheet}")
+    lines += [
+        f"  {row['peer']:16}{row['form']:28}{row['speed']:10,.0f}/s"
+        f"{row['tflops']:8.2f} TFLOP/s{row['peak_gb']:7.1f} GB"
+        f"   ready after {row['warm_up']:.0f} s"
+        for row in gpu_rows(record)
+    ]
+    return lines + _not_measured(record)
+
+
 def decoding_lines(record: Record) -> list[str]:
     """The record of decoding as a table of text."""
     lines = ["", "sentences a second, median of the rounds (ours: times as fast)"]

@@ -20,12 +20,15 @@ from torch.nn import functional as F
 
 from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
 from aiayn.inference import evaluate_bleu
+from aiayn.model import TransformerConfig
 from aiayn.training.distributed import processes
 from benchmarks import workload
 from benchmarks.peers.shared import Schedule
 
 PRODUCT_SIZE = 2048
 """Rows and columns of the matrices whose product is the machine's measure."""
+PRODUCT_SIZE_ON_A_GPU = 8192
+CPU = torch.device("cpu")
 
 
 def training_step(job: dict) -> dict:
@@ -40,6 +43,48 @@ def training_step(job: dict) -> dict:
     watch = Stopwatch()
     losses = [step(*batch) for batch in batches["timed"]]
     return watch.read() | {"loss": float(sum(losses) / len(losses))}
+
+
+def gpu(job: dict) -> dict:
+    """The same on the job's device, where it may still compute when Python goes on."""
+    from aiayn.model import attention
+    from aiayn.model.forms import plain_form
+
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    batches, form = workload.load(Path(job["workload"])), job["case"]["form"]
+    config = TransformerConfig(**batches["config"])
+    device, compiled = torch.device(job["device"]), form.startswith("compiled")
+    if "fused" in form:
+        attention.FUSED_FROM = 0
+    torch.manual_seed(1)
+    model = adapter.build(config).to(device)
+    options = {"compiled": compiled} if job["peer"] == "ours" else {}
+    if compiled and not options:
+        model.compile(dynamic=True)
+    with plain_form(form == "plain"):
+        step = adapter.training_step(model, True, Schedule(), **options)
+        watch = Stopwatch(device)
+        for batch in batches["warm_up"]:
+            step(*batch)
+        warm_up = watch.read()["seconds"]
+        watch = Stopwatch(device)
+        losses = [step(*batch) for batch in batches["timed"]]
+        taken = watch.read()
+    timed = batches["timed"]
+    return taken | {
+        "warm_up_seconds": warm_up,
+        "loss": float(sum(losses) / len(losses)),
+        "target_tokens": sum(int((target != 0).sum()) for _, target in timed),
+        "flops": sum(workload.training_step_flops(config, batch) for batch in timed),
+        **_memory_on(device),
+    }
+
+
+def _memory_on(device: torch.device) -> dict[str, int]:
+    """The most that tensors took of a GPU; on a CPU the process's own peak stands."""
+    if device.type != "cuda":
+        return {}
+    return {"peak_mb": round(torch.cuda.max_memory_allocated(device) / 2**20)}
 
 
 def decoding(job: dict) -> dict:
@@ -136,40 +181,56 @@ def _by_torchrun(count: int) -> dict:
 
 
 def matrix_product(job: dict) -> dict:
-    """GFLOP/s of one large product: what the machine can do at best.
+    """GFLOP/s of one large product: what the machine, or its GPU, can do at best.
 
     In float32 torch multiplies with MKL, which on some processors is far from the best:
     oneDNN, which torch holds as well, is asked too, and the faster one counts.
     """
     dtype = torch.bfloat16 if job["case"].get("precision") == "bf16" else torch.float32
-    left, right = torch.randn(2, PRODUCT_SIZE, PRODUCT_SIZE).to(dtype)
+    device = torch.device(job.get("device", "cpu"))
+    size = PRODUCT_SIZE if device.type == "cpu" else PRODUCT_SIZE_ON_A_GPU
+    left, right = torch.randn(2, size, size, device=device).to(dtype)
+    by_torch, taken = _product_gflops(lambda: F.linear(left, right), size, device)
+    if device.type != "cpu":
+        return taken | {"gflops": by_torch}
     blocked = left.to_mkldnn(), right.to_mkldnn()
-    by_torch, taken = _product_gflops(lambda: F.linear(left, right))
-    by_onednn, _ = _product_gflops(lambda: F.linear(*blocked))
+    by_onednn, _ = _product_gflops(lambda: F.linear(*blocked), size, device)
     return taken | {
         "gflops": max(by_torch, by_onednn),
         "gflops_by": {"torch": by_torch, "onednn": by_onednn},
     }
 
 
-def _product_gflops(multiply: Callable[[], object]) -> tuple[float, dict]:
+def _product_gflops(
+    multiply: Callable[[], object], size: int, device: torch.device
+) -> tuple[float, dict]:
     """GFLOP/s over two seconds, and the time that was taken."""
     multiply()
-    watch, products = Stopwatch(), 0
-    while watch.read()["seconds"] < 2:
+    watch, products = Stopwatch(device), 0
+    while (taken := watch.read())["seconds"] < 2:
         multiply()
         products += 1
-    taken = watch.read()
-    return 2 * PRODUCT_SIZE**3 * products / taken["seconds"] / 1e9, taken
+    return 2 * size**3 * products / taken["seconds"] / 1e9, taken
 
 
 class Stopwatch:
-    """Wall-clock and processor time since it was made."""
+    """Wall-clock and processor time since it was made.
 
-    def __init__(self) -> None:
+    Args:
+        device: Whose queued work belongs to what is timed.
+    """
+
+    def __init__(self, device: torch.device = CPU) -> None:
+        self.device = device
+        self._wait()
         self.seconds, self.cpu_seconds = time.perf_counter(), time.process_time()
 
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
     def read(self) -> dict[str, float]:
+        self._wait()
         return {
             "seconds": time.perf_counter() - self.seconds,
             "cpu_seconds": time.process_time() - self.cpu_seconds,
@@ -182,6 +243,7 @@ def main() -> None:
     torch.set_num_threads(job["threads"])
     measure = {
         "training_step": training_step,
+        "gpu": gpu,
         "decoding": decoding,
         "time_to_quality": time_to_quality,
         "growth": growth,

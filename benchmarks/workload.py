@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from aiayn.data import (
+    EncodedPairs,
     TokenBatches,
     Tokenizer,
     TokenRows,
@@ -24,6 +26,8 @@ from aiayn.model import TransformerConfig
 WORK = Path(__file__).parent / ".work"
 WARM_UP_BATCHES = 5
 """Steps that are not timed: memory is fetched, kernels are chosen."""
+GPU_WARM_UP = 8
+"""The same on a GPU, where torch.compile may need a few shapes to see what varies."""
 
 CONFIG = TransformerConfig(
     vocab_size=8000,
@@ -50,6 +54,9 @@ LABEL_SMOOTHING = 0.1
 TOKENS_PER_BATCH = 2048
 """Places on the longer side of a batch, padding included."""
 
+GPU_VOCABULARY = 37_000
+"""The paper's, English–German (§5.1)."""
+
 MIDDLE = {"length": 32, "width": 256, "vocabulary": 8000, "processes": 1}
 """The size from which `benchmarks.growth` goes out."""
 
@@ -66,6 +73,14 @@ class TrainingBatches:
         """Of the timed batches, padding not counted."""
         return sum(int((target != 0).sum()) for _, target in self.timed)
 
+    @property
+    def padding_share(self) -> float:
+        """The share of the timed batches' places, on both sides, that hold padding."""
+        sides = [side for batch in self.timed for side in batch]
+        return 1 - sum(int((x != 0).sum()) for x in sides) / sum(
+            x.numel() for x in sides
+        )
+
 
 def training_batches(count: int) -> TrainingBatches:
     """Some batches of Multi30k en→de, bucketed by length, in random order."""
@@ -75,6 +90,42 @@ def training_batches(count: int) -> TrainingBatches:
     epoch = TokenBatches(pairs, TOKENS_PER_BATCH, seed=1).epoch(0)
     found = [(b.source, b.target) for b in islice(epoch, WARM_UP_BATCHES + count)]
     return TrainingBatches(found[:WARM_UP_BATCHES], found[WARM_UP_BATCHES:])
+
+
+def drawn_batches(kind: str, tokens_per_batch: int, count: int) -> TrainingBatches:
+    """Batches of drawn tokens, whose lengths are about those of news and parliament.
+
+    The mean is 27 pieces, a sentence of like rarity is half or twice as long, and a
+    target is about as long as its source.
+
+    Args:
+        kind: 'sorted' by length, as the trainer does, or 'unsorted'.
+        tokens_per_batch: Places on the longer side, padding included.
+        count: Batches to be timed.
+    """
+    drawn = np.random.default_rng(1)
+    pairs = (count + GPU_WARM_UP) * tokens_per_batch // 8  # of the least that can be
+    source = drawn.lognormal(3.1, 0.6, pairs).clip(2, 120)
+    target = (source * drawn.lognormal(0.0, 0.15, pairs)).clip(2, 120)
+    rows = EncodedPairs(*(_drawn_rows(side, drawn) for side in (source, target)))
+    if kind == "sorted":
+        epoch = TokenBatches(rows, tokens_per_batch, seed=1).epoch(0)
+        found = [(b.source, b.target) for b in islice(epoch, GPU_WARM_UP + count)]
+    else:
+        places = range(0, pairs, tokens_per_batch // 120)  # whatever stands in them
+        chosen = [
+            np.arange(start, start + places.step)
+            for start in islice(places, GPU_WARM_UP + count)
+        ]
+        found = [(rows.source.padded(c, 0), rows.target.padded(c, 0)) for c in chosen]
+    return TrainingBatches(found[:GPU_WARM_UP], found[GPU_WARM_UP:])
+
+
+def _drawn_rows(lengths: np.ndarray, drawn: np.random.Generator) -> TokenRows:
+    lengths = lengths.astype(np.int64)
+    starts = np.concatenate([[0], lengths.cumsum()])
+    tokens = drawn.integers(4, GPU_VOCABULARY, starts[-1], dtype=np.int32)
+    return TokenRows(tokens, starts)
 
 
 DECODING = ("batches", "mixed", "file")

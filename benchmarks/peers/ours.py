@@ -26,8 +26,9 @@ def training_step(
     narrow: bool,
     schedule: Schedule,
     group: Processes | None = None,
+    compiled: bool = False,
 ) -> Step:
-    """The trainer's own step."""
+    """The trainer's own step, on the model's device."""
     # Both as `aiayn.training.train` does.
     keep_freed_memory()
     limit_kernel_cache(torch.bfloat16 if narrow else torch.float32)
@@ -36,9 +37,10 @@ def training_step(
         precision="bf16" if narrow else "fp32",
         warmup_steps=schedule.warmup_steps,
         learning_rate_scale=schedule.scale,
-        device="cpu",
+        compile=compiled,
     )
-    trainer = Trainer(config, model, BOS_ID, group)
+    device = next(model.parameters()).device
+    trainer = Trainer(config, model, BOS_ID, group or Processes(device=device))
     number = 0
 
     def step(source: Tensor, target: Tensor) -> Tensor:

@@ -37,11 +37,12 @@ def optimizer_step(
 
     Args:
         loss_of: From source and target to the mean loss of a batch.
-        model: What Adam moves.
+        model: What Adam moves, on the device that it computes on.
         width: The model's d_model, which the learning rate depends on.
         narrow: Compute in bfloat16 where autocast does.
         schedule: The learning rate.
     """
+    device = next(model.parameters()).device
     adam = torch.optim.Adam(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True
     )
@@ -52,7 +53,8 @@ def optimizer_step(
         number += 1
         model.train()  # a search may have come between two steps
         adam.param_groups[0]["lr"] = schedule.rate(number, width)
-        with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+        source, target = source.to(device), target.to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
             loss = loss_of(source, target)
         adam.zero_grad()
         loss.backward()

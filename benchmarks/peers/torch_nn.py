@@ -60,10 +60,13 @@ class Model(nn.Module):
         return self.encoder(self.embed(source), src_key_padding_mask=source == PAD_ID)
 
     def decode(self, written: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        causal = nn.Transformer.generate_square_subsequent_mask(
+            written.size(1), device=written.device
+        )
         return self.decoder(
             self.embed(written),
             memory,
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(written.size(1)),
+            tgt_mask=causal,
             tgt_is_causal=True,
             memory_key_padding_mask=source == PAD_ID,
         )

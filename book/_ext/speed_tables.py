@@ -83,6 +83,26 @@ class Decoding(BenchmarkDirective):
         return made
 
 
+class OnAGpu(BenchmarkDirective):
+    """The speed of a training step of base on a GPU, in each form and by each peer."""
+
+    record = "gpu"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        rows, settings = gpu_rows(record), record["settings"]
+        header = ["", "target tokens/s", "TFLOP/s", "of a product", "peak GB"]
+        header.append("ready, s")
+        padding = settings["padding_share"]
+        sheet = summary.data_sheet_tflops(record)
+        words = (
+            f"{settings['gpu']}"
+            + (f" ({sheet} TFLOP/s by its data sheet)" if sheet else "")
+            + f"; of the batches' places {padding['sorted']:.1%} are padding, unsorted "
+            f"{padding['unsorted']:.1%}."
+        )
+        return [with_bars(table(header, rows), rows), nodes.paragraph("", words)]
+
+
 class DecodingOfFile(Decoding):
     """The same for a file of thousands of lines, in a record of its own."""
 
@@ -129,6 +149,23 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
     if rows and product is not None:
         rows.append(["a large matrix product", "", "", f"{product:,.0f}", ""])
     return rows
+
+
+def gpu_rows(record: dict[str, Any]) -> list[list[str]]:
+    """The fastest first; the last row is the GPU's own measure."""
+    product = summary.product_gflops(record, "bf16") / 1e3
+    rows = [
+        [
+            f"{PEERS[row['peer']].title}: {row['form']}",
+            f"{row['speed']:,.0f}",
+            f"{row['tflops']:.3g}",
+            f"{row['tflops'] / product:.0%}",
+            f"{row['peak_gb']:.1f}",
+            f"{row['warm_up']:.0f}",
+        ]
+        for row in summary.gpu_rows(record)
+    ]
+    return [*rows, ["a large matrix product", "", f"{product:.3g}", "", "", ""]]
 
 
 def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str]]:
@@ -201,4 +238,5 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("training-step-benchmark", TrainingStep)
     app.add_directive("decoding-benchmark", Decoding)
     app.add_directive("file-benchmark", DecodingOfFile)
+    app.add_directive("gpu-benchmark", OnAGpu)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -51,6 +51,48 @@ def test_operations_a_second_and_memory():
     assert summary.peak_megabytes(RECORD, "ours", FP32) == 200
 
 
+ON_A_GPU = {
+    "settings": {"gpu": "NVIDIA H100 80GB HBM3"},
+    "not_measured": {"t5": "pip failed."},
+    "measurements": [
+        measurement(
+            peer,
+            number,
+            seconds,
+            form=form,
+            target_tokens=1000,
+            flops=4e12,
+            warm_up_seconds=30.0,
+        )
+        for peer, form, times in (
+            ("torch_nn", "eager", (4.0, 8.0, 4.0)),
+            ("ours", "eager", (2.0, 2.0, 9.0)),
+            ("ours", "compiled", (1.0, 1.0, 1.0)),
+        )
+        for number, seconds in enumerate(times, start=1)
+    ],
+}
+
+
+def test_a_gpus_rows_are_sorted_by_speed():
+    rows = summary.gpu_rows(ON_A_GPU)
+    assert [(r["peer"], r["form"], r["speed"], r["tflops"]) for r in rows] == [
+        ("ours", "compiled", 1000, 4.0),
+        ("ours", "eager", 500, 2.0),
+        ("torch_nn", "eager", 250, 1.0),
+    ]
+    assert rows[0]["peak_gb"] == 200 / 1024
+    assert summary.data_sheet_tflops(ON_A_GPU) == 989
+    assert "t5: not measured. pip failed." in summary.gpu_lines(ON_A_GPU)
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops"), [("NVIDIA H100 PCIe", 756), ("none: a CPU", None)]
+)
+def test_the_data_sheet_is_that_of_the_card(name, tflops):
+    assert summary.data_sheet_tflops({"settings": {"gpu": name}}) == tflops
+
+
 def test_the_table_names_all_who_were_measured_and_who_was_not():
     text = "\n".join(summary.training_lines(RECORD))
     assert "1.50 ×" in text

@@ -1,0 +1,92 @@
+"""How fast is a training step of the paper's base model on a GPU, and what makes it so?
+
+Usage: python -m benchmarks.gpu
+
+Ours in five forms, and the peers beside it, in bfloat16 and with 25,000 tokens a batch.
+The tokens are drawn, and so are the sentences' lengths: no corpus is needed.
+"""
+
+from dataclasses import asdict
+
+import torch
+
+from aiayn.machine import describe_machine, resolve_device
+from aiayn.model import TransformerConfig
+from benchmarks import workload
+from benchmarks.driver import Benchmark, Job, arguments, report
+from benchmarks.peers import PEERS, Peer
+from benchmarks.summary import gpu_lines
+
+FORMS = {
+    "compiled": "one graph by torch.compile, attention by its formula",
+    "compiled, fused attention": "the same with torch's fused kernel",
+    "compiled, unsorted": "as the first, on batches of unlike lengths",
+    "eager": "fused attention, loss in chunks, no compiler",
+    "plain": "every formula as it stands, no compiler",
+}
+"""What ours is measured in; 'unsorted' tells what padding costs."""
+FORMS_OF_PEERS = {"torch_nn": ("eager", "compiled")}
+"""What a peer is measured in; others: eager, as their own trainers run them."""
+MODELS = {
+    "tiny": TransformerConfig.tiny,
+    "base": TransformerConfig.base,
+    "big": TransformerConfig.big,
+}
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = arguments(__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--model", choices=MODELS, default="base", help="sizes")
+    add("--tokens", type=int, default=25_000, help="places of a batch, on either side")
+    add("--batches", type=int, default=24, help="timed in a round")
+    add("--forms", nargs="+", choices=FORMS, default=list(FORMS), help="of ours")
+    add("--device", default="cuda", help="cpu: to try whether all works")
+    given = parser.parse_args()
+    given.peers = [name for name in given.peers if PEERS[name].trains]
+    if "plain" in given.peers:
+        given.peers.remove("plain")  # a form of ours here
+    device = resolve_device(given.device)
+    config = MODELS[given.model](vocab_size=workload.GPU_VOCABULARY)
+    paths, padding = {}, {}
+    for kind in ("sorted", "unsorted"):
+        batches = workload.drawn_batches(kind, given.tokens, given.batches)
+        content = {"config": asdict(config), "warm_up": batches.warm_up}
+        paths[kind] = workload.save(content | {"timed": batches.timed}, f"gpu_{kind}")
+        padding[kind] = batches.padding_share
+    settings = {
+        "model": asdict(config),
+        "label_smoothing": workload.LABEL_SMOOTHING,
+        "tokens_per_batch": given.tokens,
+        "batches": given.batches,
+        "padding_share": padding,
+        "gpu": describe_machine(device).get("gpu", "none: a CPU"),
+        "cuda": torch.version.cuda,
+    }
+
+    def jobs(peer: Peer) -> list[Job]:
+        forms = given.forms
+        if peer.name != "ours":
+            forms = FORMS_OF_PEERS.get(peer.name, ("eager",))
+        return [
+            Job(
+                {"form": form},
+                {
+                    "device": device.type,
+                    "workload": str(
+                        paths["unsorted" if "unsorted" in form else "sorted"]
+                    ),
+                },
+            )
+            for form in forms
+        ]
+
+    benchmark = Benchmark("gpu", given, settings)
+    product = Job({"precision": "bf16"}, {"device": device.type})
+    benchmark.run(jobs, [product])
+    print("\n".join(gpu_lines(benchmark.record)))
+
+
+if __name__ == "__main__":
+    report(main)
