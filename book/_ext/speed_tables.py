@@ -100,7 +100,12 @@ class OnAGpu(BenchmarkDirective):
             + f"; of the batches' places {padding['sorted']:.1%} are padding, unsorted "
             f"{padding['unsorted']:.1%}."
         )
-        return [with_bars(table(header, rows), rows), nodes.paragraph("", words)]
+        first = {"form": summary.gpu_rows(record)[0]["form"]}
+        return [
+            heading("bf16", record, first),
+            with_bars(table(header, rows), rows),
+            nodes.paragraph("", words),
+        ]
 
 
 class DecodingOfFile(Decoding):

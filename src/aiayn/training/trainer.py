@@ -6,6 +6,7 @@ every step, so that a resumed run draws what the uninterrupted one would have dr
 """
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -73,9 +74,12 @@ class Trainer:
             model, config.label_smoothing, bos_id
         )
         if self.processes.count > 1:
-            self.objective = DistributedDataParallel(
-                self.objective, broadcast_buffers=False
-            )
+            with warnings.catch_warnings():
+                # Torch 2.13 has another name for it, which older ones do not know.
+                warnings.simplefilter("ignore", FutureWarning)
+                self.objective = DistributedDataParallel(
+                    self.objective, broadcast_buffers=False
+                )
         if config.compile:
             self.objective.compile(dynamic=True)
 
