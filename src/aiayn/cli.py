@@ -281,6 +281,7 @@ def table3(
     seeds: tuple[int, ...] = (1, 2, 3),
     steps: int | None = None,
     corpus: str = "multi30k",
+    device: str = "cpu",
 ) -> None:
     """Train the rows of Table 3 in miniature (paper: §6.2), each with several seeds.
 
@@ -291,14 +292,20 @@ def table3(
 
     aiayn table3 --rows base A "C N=2" --seeds 1
 
+    So small a model leaves most of a GPU idle. Start one command for each seed there:
+
+    for seed in 1 2 3; do aiayn table3 --device cuda --seeds $seed & done; wait
+
     Args:
         output: A folder for the results.
         rows: Rows by name, or by their letter; all if left out.
         seeds: One run of each row for every seed.
         steps: Optimizer steps of every run, if not the recorded table's.
         corpus: Another corpus than Multi30k, English to German.
+        device: cpu, cuda, mps or auto.
     """
-    changes = {"corpus": corpus} | ({} if steps is None else {"steps": steps})
+    changes = {"corpus": corpus, "device": device}
+    changes |= {} if steps is None else {"steps": steps}
     chosen = choose_rows(rows)
     print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
     for run in run_table3(output, chosen, seeds, **changes):

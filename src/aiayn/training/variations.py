@@ -23,7 +23,7 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.data import ParallelText, TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
-from aiayn.machine import describe_machine
+from aiayn.machine import describe_machine, resolve_device
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training.config import TrainingConfig
 from aiayn.training.preparation import short_pairs
@@ -152,7 +152,7 @@ def run_variation(row: str, seed: int, **changes: Any) -> dict[str, Any]:
         "wall_seconds": round(time.perf_counter() - wall, 1),
         "config": _plain(config),
         "commit": _commit(),
-        "machine": describe_machine(),
+        "machine": describe_machine(resolve_device(config.device)),
     }
 
 
