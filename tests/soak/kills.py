@@ -19,7 +19,7 @@ from aiayn.checkpoint import load_tensors
 from aiayn.run import RunFolder
 from aiayn.training import train
 from tests.soak.children import PLACES, Children, die_at, lines_of
-from tests.training.numbers import number_training, write_numbers
+from tests.training.number_words import number_training, write_numbers
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 CLOCK, POWER = "at a moment", "all at a moment"

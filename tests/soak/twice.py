@@ -10,7 +10,7 @@ from aiayn.inference import beam_search_n_best, load_translator
 from aiayn.inference.translation import encode_sources
 from aiayn.training import train
 from tests.soak.kills import result
-from tests.training.numbers import number_training, write_numbers
+from tests.training.number_words import number_training, write_numbers
 
 
 def fingerprint(folder, seed):

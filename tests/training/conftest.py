@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.training.numbers import number_training, write_numbers
+from tests.training.number_words import number_training, write_numbers
 
 
 @pytest.fixture

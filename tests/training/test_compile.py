@@ -18,9 +18,7 @@ from aiayn.model.forms import is_plain
 def found():
     """What the compiler made of the objective."""
     script = Path(__file__).with_name("compiled_objective.py")
-    run = subprocess.run(
-        [sys.executable, "-P", str(script)], capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 
@@ -50,3 +48,22 @@ def test_the_compiler_gets_the_plain_form():
     step(torch.ones(2))
     assert seen == [True]
     assert not is_plain()
+
+
+def losses(folder, *words):
+    """Of three steps on the grammar, whose recipe drops nothing."""
+    command = [sys.executable, "-m", "aiayn", "train", "grammar", *words]
+    command += ["--steps", "3", "--log-every", "1", "--corpus-size", "500"]
+    command += ["--precision", "fp32", "--model.vocab-size", "400"]
+    subprocess.run([*command, "--output", str(folder)], check=True)
+    log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    return [line["loss"] for line in map(json.loads, log) if line["event"] == "train"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+def test_a_gpu_goes_through_the_losses_of_a_cpu_compiled_or_not(tmp_path):
+    expected = losses(tmp_path / "cpu", "--device", "cpu")
+    for name, words in (("eager", []), ("compiled", ["--compile"])):
+        found = losses(tmp_path / name, "--device", "cuda", *words)
+        # float32 sums in another order, and two updates in between.
+        assert found == pytest.approx(expected, rel=1e-4)

@@ -23,7 +23,7 @@ from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
 from aiayn.training.interrupt import StopRequest
 from aiayn.training.loop import Session
-from tests.training.numbers import number_training, write_numbers
+from tests.training.number_words import number_training, write_numbers
 
 HOLD = """
 import sys
