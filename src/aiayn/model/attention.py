@@ -18,8 +18,7 @@ from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_rates, head_widths
 
-# Keys from which on torch's fused kernel pays on a CPU, or beside a compiler's: its
-# backward is slow below.
+# Keys from which on torch's fused kernel pays on a CPU: its backward is slow below.
 FUSED_FROM = 128
 
 
@@ -223,12 +222,9 @@ class MultiHeadAttention(nn.Module):
         queries = self._split(self.query_projection(query), self.d_k)
         weights = None
         dropping = self.training and self.dropout.p > 0
-        # For short sentences a CPU is faster without the fused kernel's blocks, and a
-        # compiler makes a kernel of its own from the formula.
-        few = keys.size(2) <= FUSED_FROM
-        short = few and keys.device.type == "cpu"
-        plain = is_plain() and (few or not torch.compiler.is_compiling())
-        if need_weights or plain or (short and dropping):
+        # For short sentences a CPU is faster without the fused kernel's blocks.
+        short = keys.device.type == "cpu" and keys.size(2) <= FUSED_FROM
+        if need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
             if dropping:
                 context = self.dropout(weights) @ values
