@@ -227,7 +227,7 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
         f"torch {machine['torch']}",
         *dict.fromkeys(versions),
         record["date"],
-        f"commit {record['commit'][:10]}",
+        *([f"commit {record['commit'][:10]}"] if record["commit"] else []),
     ]
     made: list[nodes.Node] = []
     if missing:
