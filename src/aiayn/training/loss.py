@@ -99,7 +99,7 @@ class TrainingObjective(nn.Module):
         """Sums over target tokens, in nats: the smoothed loss and the plain one."""
         states = self.model.states(source, shift_right(target, self.bos_id))
         if torch.compiler.is_compiling():  # how many are real, it could not know
-            return self._plain(states, target)
+            return self._plain(states, target, self.model.config.pad_id)
         real = target != self.model.config.pad_id
         if is_plain():
             return self._plain(states[real], target[real])
@@ -107,9 +107,11 @@ class TrainingObjective(nn.Module):
             states[real], self.model.output_weight, target[real], self.smoothing
         )
 
-    def _plain(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with all logits in memory."""
-        logits, pad_id = self.model.project(states), self.model.config.pad_id
+    def _plain(
+        self, states: Tensor, target: Tensor, pad_id: int = -1
+    ) -> tuple[Tensor, Tensor]:
+        """The same with all logits in memory; every position but padding counts."""
+        logits = self.model.project(states)
         smoothed, plain = (
             label_smoothed_cross_entropy(logits, target, smoothing, pad_id, "sum")
             for smoothing in (self.smoothing, 0.0)
