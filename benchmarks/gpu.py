@@ -19,12 +19,12 @@ from benchmarks.summary import gpu_lines
 
 FORMS = {
     "compiled": "one graph by torch.compile, attention by its formula",
-    "compiled, fused attention": "the same with torch's fused kernel",
-    "compiled, unsorted": "as the first, on batches of unlike lengths",
+    "compiled-fused": "the same with torch's fused kernel",
+    "compiled-unsorted": "as the first, on batches of unlike lengths",
     "eager": "fused attention, loss in chunks, no compiler",
     "plain": "every formula as it stands, no compiler",
 }
-"""What ours is measured in; 'unsorted' tells what padding costs."""
+"""What ours is measured in, and what that is; 'unsorted' tells what padding costs."""
 FORMS_OF_PEERS = {"torch_nn": ("eager", "compiled")}
 """What a peer is measured in; others: eager, as their own trainers run them."""
 MODELS = {
@@ -41,7 +41,8 @@ def main() -> None:
     add("--model", choices=MODELS, default="base", help="sizes")
     add("--tokens", type=int, default=25_000, help="places of a batch, on either side")
     add("--batches", type=int, default=24, help="timed in a round")
-    add("--forms", nargs="+", choices=FORMS, default=list(FORMS), help="of ours")
+    meant = "; ".join(f"{form}: {what}" for form, what in FORMS.items())
+    add("--forms", nargs="+", choices=FORMS, default=list(FORMS), help=meant)
     add("--device", default="cuda", help="cpu: to try whether all works")
     given = parser.parse_args()
     given.peers = [name for name in given.peers if PEERS[name].trains]

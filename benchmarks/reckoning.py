@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 import torch
 
-from aiayn.model import TransformerConfig
-from benchmarks.workload import GPU_VOCABULARY, training_step_flops
+from aiayn.book.paper import BASE, BIG
+from aiayn.model import Transformer, TransformerConfig
+from benchmarks.workload import training_step_flops
 
-STEPS = {"base": 100_000, "big": 300_000}
-"""Optimizer steps of the paper's two models (§5.2, §6.1)."""
-TOKENS_PER_STEP = 25_000
-"""Target tokens of a step, about (§5.1)."""
+RUNS = {"base": BASE, "big": BIG}
+"""The paper's two models: its settings of their training."""
 LENGTH = 27
-"""Pieces of a sentence, in the mean."""
+"""Pieces of a sentence, the mean of `benchmarks.workload.drawn_batches`."""
 BYTES = 4
 """Of one gradient, in float32."""
 
@@ -26,29 +25,36 @@ class Cluster:
     """Some GPUs, and the slowest link that each of them sends its gradients over."""
 
     gpus: int
-    title: str
     bandwidth: float
     """Bytes a second, one way."""
 
 
 CLUSTERS = (
-    Cluster(8, "8 GPUs in one machine", 450e9),
-    Cluster(64, "64 GPUs in eight machines", 50e9),
+    Cluster(8, bandwidth=450e9),
+    Cluster(64, bandwidth=50e9),
 )
-"""H100s: NVLink has 900 GB/s for both ways together, and a network card 400 Gbit/s."""
+"""H100s, eight in a machine: NVLink has 900 GB/s for both ways together, and each GPU's
+network card 400 Gbit/s."""
 
 
 def sizes(name: str) -> TransformerConfig:
     """The paper's model of that name, with its English–German vocabulary."""
     presets = {"base": TransformerConfig.base, "big": TransformerConfig.big}
-    return presets[name](vocab_size=GPU_VOCABULARY)
+    return presets[name](vocab_size=RUNS[name].vocabulary_en_de)
+
+
+def parameters(name: str) -> int:
+    """Weights of that model; none of them is made."""
+    with torch.device("meta"):
+        model = Transformer(sizes(name))
+    return sum(weight.numel() for weight in model.parameters())
 
 
 def whole_run_flops(name: str) -> float:
     """Operations of the paper's whole training: matrix products, none for padding."""
     sentence = torch.ones(1, LENGTH, dtype=torch.int64)
-    a_step = training_step_flops(sizes(name), (sentence, sentence)) / LENGTH
-    return STEPS[name] * TOKENS_PER_STEP * a_step
+    a_token = training_step_flops(sizes(name), (sentence, sentence)) / LENGTH
+    return RUNS[name].steps * RUNS[name].tokens_per_batch * a_token
 
 
 def exchange_seconds(numbers: int, cluster: Cluster) -> float:
@@ -60,8 +66,8 @@ def exchange_seconds(numbers: int, cluster: Cluster) -> float:
         numbers: Gradients, as many as parameters.
         cluster: Where.
     """
-    rounds = 2 * (cluster.gpus - 1) / cluster.gpus
-    return rounds * BYTES * numbers / cluster.bandwidth
+    sent = 2 * (cluster.gpus - 1) / cluster.gpus * numbers
+    return BYTES * sent / cluster.bandwidth
 
 
 def efficiency(compute: float, exchange: float) -> float:

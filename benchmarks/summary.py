@@ -164,7 +164,7 @@ def gpu_lines(record: Record) -> list[str]:
         of_sheet = f", data sheet {sheet}" if sheet else ""
         lines.append(f"a matrix product reaches {product / 1e3:,.2f} TFLOP/s{of_sheet}")
     lines += [
-        f"  {row['peer']:16}{row['form']:28}{row['speed']:10,.0f}/s"
+        f"  {row['peer']:16}{row['form']:20}{row['speed']:10,.0f}/s"
         f"{row['tflops']:8.2f} TFLOP/s{row['peak_gb']:7.1f} GB"
         f"   ready after {row['warm_up']:.0f} s"
         for row in gpu_rows(record)

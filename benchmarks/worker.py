@@ -20,7 +20,8 @@ from torch.nn import functional as F
 
 from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
 from aiayn.inference import evaluate_bleu
-from aiayn.model import TransformerConfig
+from aiayn.model import TransformerConfig, attention
+from aiayn.model.forms import plain_form
 from aiayn.training.distributed import processes
 from benchmarks import workload
 from benchmarks.peers.shared import Schedule
@@ -46,16 +47,13 @@ def training_step(job: dict) -> dict:
 
 
 def gpu(job: dict) -> dict:
-    """The same on the job's device, where it may still compute when Python goes on."""
-    from aiayn.model import attention
-    from aiayn.model.forms import plain_form
-
+    """Steps in one of the forms of `benchmarks.gpu`, on the job's device."""
     adapter = import_module(f"benchmarks.peers.{job['peer']}")
     batches, form = workload.load(Path(job["workload"])), job["case"]["form"]
     config = TransformerConfig(**batches["config"])
     device, compiled = torch.device(job["device"]), form.startswith("compiled")
     if "fused" in form:
-        attention.is_plain = lambda: False  # which it is for a compiler
+        attention.is_plain = lambda: False  # to a compiler all else says it is
     torch.manual_seed(1)
     model = adapter.build(config).to(device)
     options = {"compiled": compiled} if job["peer"] == "ours" else {}

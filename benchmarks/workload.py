@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from aiayn.book.paper import BASE
 from aiayn.data import (
     EncodedPairs,
     TokenBatches,
@@ -54,8 +55,8 @@ LABEL_SMOOTHING = 0.1
 TOKENS_PER_BATCH = 2048
 """Places on the longer side of a batch, padding included."""
 
-GPU_VOCABULARY = 37_000
-"""The paper's, English–German (§5.1)."""
+GPU_VOCABULARY = BASE.vocabulary_en_de
+"""The paper's."""
 
 MIDDLE = {"length": 32, "width": 256, "vocabulary": 8000, "processes": 1}
 """The size from which `benchmarks.growth` goes out."""

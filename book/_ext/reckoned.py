@@ -16,7 +16,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.book.colours import KEY, QUERY
 from aiayn.book.plots import figure, use_theme
-from aiayn.model import Transformer
 from benchmarks import reckoning, summary
 
 SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000)
@@ -33,7 +32,7 @@ class WholeRun(SphinxDirective):
             self.env.note_dependency(str(path))
             if path.exists():
                 rows.append(measure(json.loads(path.read_text(encoding="utf-8"))))
-        header = ["", "TFLOP/s", *(f"{name}, days" for name in reckoning.STEPS)]
+        header = ["", "TFLOP/s", *(f"{name}, days" for name in reckoning.RUNS)]
         return [table(header, [row(*measured) for measured in rows])]
 
 
@@ -53,7 +52,7 @@ def by_gpu(record: dict[str, Any]) -> tuple[str, float]:
 def row(title: str, rate: float) -> list[str]:
     """One machine's line: its rate, and the days that each of the runs would take."""
     days = [
-        reckoning.whole_run_flops(name) / rate / 24 / 3600 for name in reckoning.STEPS
+        reckoning.whole_run_flops(name) / rate / 24 / 3600 for name in reckoning.RUNS
     ]
     return [title, f"{rate / 1e12:.3g}", *(f"{d:,.3g}" for d in days)]
 
@@ -64,9 +63,7 @@ class ManyGpus(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         use_theme()
         drawing, panel = plt.subplots(layout="constrained")
-        model = Transformer(reckoning.sizes("base"))
-        numbers = sum(weight.numel() for weight in model.parameters())
-        spoken = []
+        numbers, spoken = reckoning.parameters("base"), []
         for cluster, role in zip(reckoning.CLUSTERS, (KEY, QUERY), strict=True):
             exchange = reckoning.exchange_seconds(numbers, cluster)
             for shared, style in ((False, "-"), (True, "--")):
@@ -95,8 +92,8 @@ class ManyGpus(SphinxDirective):
 
 def a_step(speed: float, cluster: reckoning.Cluster, shared: bool) -> float:
     """Seconds in which a GPU of that speed computes its part of a step."""
-    tokens = reckoning.TOKENS_PER_STEP / (cluster.gpus if shared else 1)
-    return tokens / speed
+    batch = reckoning.RUNS["base"].tokens_per_batch
+    return batch / (cluster.gpus if shared else 1) / speed
 
 
 def setup(app: Sphinx) -> dict:

@@ -90,6 +90,8 @@ class OnAGpu(BenchmarkDirective):
 
     def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
         rows, settings = gpu_rows(record), record["settings"]
+        if not rows:
+            return []
         header = ["", "target tokens/s", "TFLOP/s", "of a product", "peak GB"]
         header.append("ready, s")
         padding = settings["padding_share"]
@@ -158,19 +160,22 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:
     """The fastest first; the last row is the GPU's own measure."""
-    product = summary.product_gflops(record, "bf16") / 1e3
+    product = summary.product_gflops(record, "bf16")
     rows = [
         [
             f"{PEERS[row['peer']].title}: {row['form']}",
             f"{row['speed']:,.0f}",
             f"{row['tflops']:.3g}",
-            f"{row['tflops'] / product:.0%}",
+            f"{1e3 * row['tflops'] / product:.0%}" if product else "",
             f"{row['peak_gb']:.1f}",
             f"{row['warm_up']:.0f}",
         ]
         for row in summary.gpu_rows(record)
     ]
-    return [*rows, ["a large matrix product", "", f"{product:.3g}", "", "", ""]]
+    if rows and product is not None:
+        reached = f"{product / 1e3:.3g}"
+        rows.append(["a large matrix product", "", reached, "", "", ""])
+    return rows
 
 
 def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str]]:

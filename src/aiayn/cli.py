@@ -302,7 +302,7 @@ def table3(
         seeds: One run of each row for every seed.
         steps: Optimizer steps of every run, if not the recorded table's.
         corpus: Another corpus than Multi30k, English to German.
-        device: cpu, cuda, mps or auto.
+        device: auto, cpu, cuda or mps.
     """
     changes = {"corpus": corpus, "device": device}
     changes |= {} if steps is None else {"steps": steps}

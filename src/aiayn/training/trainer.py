@@ -76,7 +76,7 @@ class Trainer:
         if self.processes.count > 1:
             with warnings.catch_warnings():
                 # Torch 2.13 has another name for it, which older ones do not know.
-                warnings.simplefilter("ignore", FutureWarning)
+                warnings.filterwarnings("ignore", ".*broadcast_buffers")
                 self.objective = DistributedDataParallel(
                     self.objective, broadcast_buffers=False
                 )
