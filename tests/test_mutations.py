@@ -52,17 +52,9 @@ def test_an_ordinary_test_fails_for_the_mutant(bug, tmp_path):
     file, _, test = CAUGHT_BY[bug.id].partition("::")
     run = subprocess.run(
         [
-            *(
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-n",
-                "0",
-                "-p",
-                "no:cacheprovider",
-            ),
-            *("--hypothesis-profile", "mutant", f"tests/{file}.py::{test}"),
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("--confcutdir", "tests", "--hypothesis-profile", "mutant"),
+            f"tests/{file}.py::{test}",
         ],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},

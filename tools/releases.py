@@ -22,7 +22,7 @@ FOLDERS = ("data", "inference", "interop", "model", "training")
 # Other libraries, which the package exports to; requirements.txt pins none of them.
 EXTRAS = ("marian", "onnx")
 RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
-TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest")
+TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "pytest-xdist")
 
 
 def pins(root: Path = ROOT) -> dict[str, str]:
@@ -74,7 +74,7 @@ def run_tests(python: Path) -> int:
     """Run the package's own tests, which need nothing of the book's tools."""
     files = sorted((ROOT / "tests").glob("test_*.py"))
     places = [*(ROOT / "tests" / name for name in FOLDERS), *files]
-    options = ["-q", "--confcutdir", "tests", "-p", "no:cacheprovider"]
+    options = ["-q", "-n", "2", "--confcutdir", "tests", "-p", "no:cacheprovider"]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(python), "-m", "pytest", *options, *map(str, places)]
     return subprocess.run(command, cwd=ROOT, env=clean).returncode
