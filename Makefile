@@ -49,7 +49,7 @@ test: environment ## check style, the package, every notebook, the built site
 	@$(BIN)/python tools/execute.py --all
 	@$(MAKE) --no-print-directory site
 	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
-	@$(BIN)/python -m pytest tests/site -q
+	@$(BIN)/python -m pytest tests/site -q -n 2
 	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --environment $(VENV)
 	@echo
 	@echo "Passed: style, package, notebooks, site."
