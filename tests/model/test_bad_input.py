@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from aiayn.errors import InputError
-from aiayn.model import Transformer
+from aiayn.model import MultiHeadAttention, Transformer, causal_mask
+from aiayn.model.attention import FUSED_FROM
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
@@ -82,3 +83,17 @@ def test_a_recurrent_model_without_attention_has_no_weights():
     model = RecurrentTranslator(RecurrentConfig(attention=False))
     with pytest.raises(InputError, match="attention=False has no weights"):
         model.attention_weights(GOOD, GOOD)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("length", [3, FUSED_FROM + 1])
+def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
+    """Torch's fused kernel would add ones and zeros to the scores: nothing hidden."""
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, length, 8)
+    mask = causal_mask(length)
+    with pytest.raises(InputError, match=f"but this one is of {kind}: give mask != 0"):
+        attention(x, x, x, mask.to(kind), need_weights)
+    right, _ = attention(x, x, x, mask, need_weights)
+    followed, _ = attention(x, x, x, mask.to(kind) != 0, need_weights)
+    assert followed.equal(right)

@@ -16,7 +16,7 @@ from aiayn.model.dropout import Dropout
 from aiayn.model.forms import is_plain
 from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
-from aiayn.model.validation import check_rates, head_widths
+from aiayn.model.validation import check_mask, check_rates, head_widths
 
 # Keys from which on torch's fused kernel pays on a CPU: its backward is slow below.
 FUSED_FROM = 128
@@ -135,8 +135,9 @@ class MultiHeadAttention(nn.Module):
         dropout: Probability that a weight is dropped in training (not in the paper).
 
     Raises:
-        InputError: A size is not positive, dropout lies outside [0, 1), or num_heads
-            does not divide d_model although d_k or d_v is left to follow from it.
+        InputError: A size is not positive, dropout lies outside [0, 1), num_heads does
+            not divide d_model although d_k or d_v is left to follow from it, or (in a
+            call) the mask is not of True and False.
 
     Paper: §3.2.2.
 
@@ -219,6 +220,7 @@ class MultiHeadAttention(nn.Module):
         Float[Tensor, "batch heads queries keys"] | None,
     ]:
         """Attend to keys and values that `keys_and_values` made."""
+        check_mask(mask)
         queries = self._split(self.query_projection(query), self.d_k)
         weights = None
         dropping = self.training and self.dropout.p > 0

@@ -1,4 +1,4 @@
-"""What the models refuse, each in a sentence: sizes, rates, heads and token ids."""
+"""What the models refuse, each in a sentence: sizes, rates, heads, masks, token ids."""
 
 import torch
 from torch import Tensor
@@ -45,6 +45,16 @@ def head_widths(
     d_v = d_model // num_heads if d_v is None else d_v
     check_sizes(1, d_k=d_k, d_v=d_v)
     return d_k, d_v
+
+
+def check_mask(mask: Tensor | None) -> None:
+    """A mask must be of True and False: torch's fused kernel adds numbers to scores."""
+    if mask is not None and mask.dtype != torch.bool:
+        raise InputError(
+            "A mask holds True where a query may attend to a key, and False elsewhere, "
+            f"but this one is of {mask.dtype}: give mask != 0 if its ones may be "
+            "attended to, mask == 0 if it is to be added to the scores."
+        )
 
 
 def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
