@@ -21,10 +21,14 @@ FORMS = {
     "compiled": "one graph by torch.compile, attention by its formula",
     "compiled-fused": "the same with torch's fused kernel",
     "compiled-unsorted": "as the first, on batches of unlike lengths",
+    "compiled-packed": "as the first, on rows that hold several pairs",
     "eager": "fused attention, loss in chunks, no compiler",
     "plain": "every formula as it stands, no compiler",
 }
-"""What ours is measured in, and what that is; 'unsorted' tells what padding costs."""
+"""What ours is measured in, and what that is; 'unsorted' tells what padding costs, and
+'packed' what it costs to do without."""
+KINDS = ("sorted", "unsorted", "packed")
+"""Of batches; a form whose name does not end in one takes sorted ones."""
 FORMS_OF_PEERS = {"torch_nn": ("eager", "compiled")}
 """What a peer is measured in; others: eager, as their own trainers run them."""
 MODELS = {
@@ -51,7 +55,7 @@ def main() -> None:
     device = resolve_device(given.device)
     config = MODELS[given.model](vocab_size=workload.GPU_VOCABULARY)
     paths, padding = {}, {}
-    for kind in ("sorted", "unsorted"):
+    for kind in KINDS:
         batches = workload.drawn_batches(kind, given.tokens, given.batches)
         content = {"config": asdict(config), "warm_up": batches.warm_up}
         paths[kind] = workload.save(content | {"timed": batches.timed}, f"gpu_{kind}")
@@ -75,9 +79,7 @@ def main() -> None:
                 {"form": form},
                 {
                     "device": device.type,
-                    "workload": str(
-                        paths["unsorted" if "unsorted" in form else "sorted"]
-                    ),
+                    "workload": str(paths[_kind(form)]),
                 },
             )
             for form in forms
@@ -87,6 +89,11 @@ def main() -> None:
     product = Job({"precision": "bf16"}, {"device": device.type})
     benchmark.run(jobs, [product])
     print("\n".join(gpu_lines(benchmark.record)))
+
+
+def _kind(form: str) -> str:
+    last = form.rpartition("-")[2]
+    return last if last in KINDS else "sorted"
 
 
 if __name__ == "__main__":

@@ -56,7 +56,9 @@ def gpu(job: dict) -> dict:
         attention.is_plain = lambda: False  # to a compiler all else says it is
     torch.manual_seed(1)
     model = adapter.build(config).to(device)
-    options = {"compiled": compiled} if job["peer"] == "ours" else {}
+    options = {}
+    if job["peer"] == "ours":
+        options = {"compiled": compiled, "packed": form.endswith("packed")}
     if compiled and not options:
         model.compile(dynamic=True)
     with plain_form(form == "plain"):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from aiayn.book.paper import BASE
 from aiayn.data import (
+    EOS_ID,
     EncodedPairs,
     TokenBatches,
     Tokenizer,
@@ -21,8 +22,9 @@ from aiayn.data import (
     encode_lines,
     encode_pairs,
     load_corpus,
+    pack_pairs,
 )
-from aiayn.model import TransformerConfig
+from aiayn.model import Segments, TransformerConfig
 
 WORK = Path(__file__).parent / ".work"
 WARM_UP_BATCHES = 5
@@ -57,6 +59,8 @@ TOKENS_PER_BATCH = 2048
 
 GPU_VOCABULARY = BASE.vocabulary_en_de
 """The paper's."""
+PACKED_LENGTH = 256
+"""Of a row that holds several pairs; as long as in tensor2tensor's packed corpora."""
 
 MIDDLE = {"length": 32, "width": 256, "vocabulary": 8000, "processes": 1}
 """The size from which `benchmarks.growth` goes out."""
@@ -100,7 +104,8 @@ def drawn_batches(kind: str, tokens_per_batch: int, count: int) -> TrainingBatch
     target is about as long as its source.
 
     Args:
-        kind: 'sorted' by length, as the trainer does, or 'unsorted'.
+        kind: 'sorted' by length, as the trainer does, 'unsorted', or 'packed': rows
+            that hold several pairs.
         tokens_per_batch: Places on the longer side, padding included.
         count: Batches to be timed.
     """
@@ -109,7 +114,9 @@ def drawn_batches(kind: str, tokens_per_batch: int, count: int) -> TrainingBatch
     source = drawn.lognormal(3.1, 0.6, pairs).clip(2, 120)
     target = (source * drawn.lognormal(0.0, 0.15, pairs)).clip(2, 120)
     rows = EncodedPairs(*(_drawn_rows(side, drawn) for side in (source, target)))
-    if kind == "sorted":
+    if kind == "packed":
+        rows = pack_pairs(rows, PACKED_LENGTH)
+    if kind != "unsorted":
         epoch = TokenBatches(rows, tokens_per_batch, seed=1).epoch(0)
         found = [(b.source, b.target) for b in islice(epoch, GPU_WARM_UP + count)]
     else:
@@ -126,6 +133,7 @@ def _drawn_rows(lengths: np.ndarray, drawn: np.random.Generator) -> TokenRows:
     lengths = lengths.astype(np.int64)
     starts = np.concatenate([[0], lengths.cumsum()])
     tokens = drawn.integers(4, GPU_VOCABULARY, starts[-1], dtype=np.int32)
+    tokens[starts[1:] - 1] = EOS_ID
     return TokenRows(tokens, starts)
 
 
@@ -222,7 +230,7 @@ def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor])
     that are not padding; backward counts twice forward. Softmax, LayerNorm, dropout and
     Adam are left out.
     """
-    source, target = ((side != config.pad_id).sum(1) for side in batch)
+    source, target = _sentence_lengths(*batch, config.pad_id)
     d, d_ff = config.d_model, config.d_ff
     s, t = int(source.sum()), int(target.sum())
     encoder = s * (4 * d * d + 2 * d * d_ff) + 2 * d * int((source**2).sum())
@@ -238,6 +246,17 @@ def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor])
         + t * d * config.vocab_size
     )
     return 3 * 2 * forward
+
+
+def _sentence_lengths(source: Tensor, target: Tensor, pad_id: int) -> list[Tensor]:
+    """Tokens of each sentence on both sides, also of those that share a row."""
+    segments = Segments.of(source, target, EOS_ID)
+    most = 1 + int(torch.cat([segments.source, segments.target], dim=1).max())
+    places = most * torch.arange(len(source))[:, None]  # (batch, 1)
+    return [
+        torch.bincount((places + segment)[side != pad_id], minlength=most * len(side))
+        for side, segment in ((source, segments.source), (target, segments.target))
+    ]
 
 
 def grown(

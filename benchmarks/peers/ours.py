@@ -14,6 +14,7 @@ from aiayn.training.distributed import Processes
 from aiayn.training.kernel_cache import limit_kernel_cache
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
+from benchmarks.workload import PACKED_LENGTH
 
 
 def build(config: TransformerConfig) -> Transformer:
@@ -27,6 +28,7 @@ def training_step(
     schedule: Schedule,
     group: Processes | None = None,
     compiled: bool = False,
+    packed: bool = False,
 ) -> Step:
     """The trainer's own step, on the model's device."""
     # Both as `aiayn.training.train` does.
@@ -38,6 +40,7 @@ def training_step(
         warmup_steps=schedule.warmup_steps,
         learning_rate_scale=schedule.scale,
         compile=compiled,
+        packed_length=PACKED_LENGTH if packed else None,
     )
     device = next(model.parameters()).device
     trainer = Trainer(config, model, BOS_ID, group or Processes(device=device))

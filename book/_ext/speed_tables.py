@@ -100,7 +100,7 @@ class OnAGpu(BenchmarkDirective):
             f"{settings['gpu']}"
             + (f" ({sheet} TFLOP/s by its data sheet)" if sheet else "")
             + f"; of the batches' places {padding['sorted']:.1%} are padding, unsorted "
-            f"{padding['unsorted']:.1%}."
+            f"{padding['unsorted']:.1%}, packed {padding['packed']:.1%}."
         )
         first = {"form": summary.gpu_rows(record)[0]["form"]}
         return [

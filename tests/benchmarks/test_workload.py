@@ -41,7 +41,7 @@ def test_batches_are_as_full_as_they_may_be():
 def test_drawn_batches_are_padded_rows_of_a_like_mean_length():
     """Sorted by length they hold four times as many tokens in as many places."""
     padding, lengths = {}, {}
-    for kind in ("sorted", "unsorted"):
+    for kind in ("sorted", "unsorted", "packed"):
         batches = drawn_batches(kind, 3000, 12)
         assert len(batches.timed) == 12
         for source, target in batches.warm_up + batches.timed:
@@ -53,6 +53,6 @@ def test_drawn_batches_are_padded_rows_of_a_like_mean_length():
         rows = sum(len(source) for source, _ in batches.timed)
         lengths[kind] = batches.target_tokens / rows
         padding[kind] = batches.padding_share
-    assert padding["sorted"] < 0.2 < 0.6 < padding["unsorted"]
+    assert padding["packed"] < padding["sorted"] < 0.2 < 0.6 < padding["unsorted"]
     # e^(3.1 + 0.6²/2) = 26.6; the standard error of 300 lengths is 1.
     assert 22 < lengths["unsorted"] < 32

@@ -1,7 +1,7 @@
 """Run by test_compile.py in a process of its own: what a compiler makes of training.
 
-Prints JSON: for each batch, by how much loss and gradients differ from those without a
-compiler; and how many graphs there were.
+Prints JSON: for padded and for packed rows, by how much loss and gradients of each
+batch differ from those without a compiler; and how many graphs there were.
 """
 
 import copy
@@ -24,10 +24,11 @@ CONFIG = TransformerConfig.tiny(
 
 
 def batches():
-    """Batches of ever other shapes, with padding on both sides."""
+    """Batches of ever other shapes: padding on both sides, ends (2) here and there."""
     for rows, source_length, target_length in ((3, 7, 5), (4, 5, 8), (2, 9, 9)):
         source = torch.randint(4, 31, (rows, source_length))
         target = torch.randint(4, 31, (rows, target_length))
+        source[:, 2] = target[:, 1] = source[:, -1] = target[:, -1] = 2
         source[0, -2:] = target[-1, -3:] = 0
         yield source, target
 
@@ -59,13 +60,17 @@ def gradients(objective, batch):
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    plain = TrainingObjective(Transformer(CONFIG).double(), 0.1, bos_id=1)
-    fast, graphs = compiled(plain)
-    differences = []
-    for batch in batches():
-        pairs = zip(gradients(plain, batch), gradients(fast, batch), strict=True)
-        differences.append(max(float((a - b).abs().max()) for a, b in pairs))
-    print(json.dumps({"differences": differences, "graphs": len(graphs)}))
+    found = {}
+    for kind, end_id in (("padded", None), ("packed", 2)):
+        model = Transformer(CONFIG).double()
+        plain = TrainingObjective(model, 0.1, bos_id=1, end_id=end_id)
+        fast, graphs = compiled(plain)
+        differences = []
+        for batch in batches():
+            pairs = zip(gradients(plain, batch), gradients(fast, batch), strict=True)
+            differences.append(max(float((a - b).abs().max()) for a, b in pairs))
+        found[kind] = {"differences": differences, "graphs": len(graphs)}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

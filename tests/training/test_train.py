@@ -215,10 +215,14 @@ def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
-def test_two_processes_give_the_gradients_and_losses_of_one(config, tmp_path):
+@pytest.mark.parametrize("packed_length", [None, 40])
+def test_two_processes_give_the_gradients_and_losses_of_one(
+    config, tmp_path, packed_length
+):
     config = replace(
         config,
         model=replace(config.model, dropout=0.0),
+        packed_length=packed_length,
         steps=6,
         log_every=1,
         validate_every=1,
@@ -384,6 +388,8 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
         ({"steps": 1e5}, "steps must be a whole number, at least 1, not 100000.0."),
         ({"keep": 0}, "keep must be a whole number, at least 1, not 0."),
         ({"corpus_size": 1e5}, "corpus_size must be a whole number, not 100000.0."),
+        ({"packed_length": 0}, "packed_length must lie between 1 and"),
+        ({"packed_length": 10**6}, "A row of packed_length = 1000000 does not fit"),
         ({"clip_norm": 0.0}, "clip_norm must be larger than 0"),
         ({"clip_norm": math.inf}, "clip_norm must be larger than 0"),
     ],
@@ -418,6 +424,29 @@ def test_pairs_that_a_table_of_positions_has_no_rows_for_are_refused(config):
     assert "bleu" in train(replace(config, model=model, max_length=12)).log[-1]
 
 
+def test_rows_that_a_table_of_positions_has_no_rows_for_are_refused(config):
+    model = replace(config.model, positions="learned", max_length=30)
+    with pytest.raises(InputError, match=r"The longest row has .* with packed_length"):
+        train(replace(config, model=model, packed_length=40))
+
+
+def test_packed_rows_hold_the_same_pairs_in_fewer_places(config, tmp_path):
+    padded = train(config).log[0]["data"]
+    result = train(replace(config, output=tmp_path / "packed", packed_length=60))
+    packed = result.log[0]["data"]
+    for same in ("pairs", "too_long", "target_tokens"):
+        assert packed[same] == padded[same]
+    assert packed["padding_share"] < padded["padding_share"]
+    assert result.log[-1]["loss"] < result.log[1]["loss"]
+
+
+def test_a_recurrent_model_gets_no_packed_rows(config):
+    recurrent = RecurrentConfig(vocab_size=60, d_model=16)
+    with pytest.raises(InputError, match="leave packed_length out, or train a Tr"):
+        train(replace(config, model=recurrent, packed_length=40))
+    assert not config.output.exists()
+
+
 def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folder):
     """Of BLEU as of the loss: nothing translates it, which ended the training."""
     for language, word in (("en", "one"), ("de", "eins")):
@@ -428,9 +457,11 @@ def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folde
     assert 0 <= log[-1]["bleu"] <= 100
 
 
+@pytest.mark.parametrize("packed_length", [None, 40])
 def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
-    config, monkeypatch, tmp_path
+    config, monkeypatch, tmp_path, packed_length
 ):
+    config = replace(config, packed_length=packed_length)
     expected = train(config)
     corpus = load_corpus(config.corpus)
     sides = {

@@ -1,7 +1,8 @@
 """§5.1: training data and batching.
 
 `load_corpus` gives sentence pairs, `Tokenizer` turns sentences into ids, `encode_pairs`
-does so for a corpus, and `TokenBatches` cuts it into batches.
+does so for a corpus, `TokenBatches` cuts it into batches, and `pack_pairs` joins short
+pairs to long rows before.
 """
 
 from aiayn.data.batching import Batch, TokenBatches, map_batches
@@ -9,6 +10,7 @@ from aiayn.data.corpora import CORPORA, load_corpus
 from aiayn.data.corpus import Corpus
 from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
 from aiayn.data.lines import LinesOnDisk
+from aiayn.data.packing import pack_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.text import read_lines, read_stream
 from aiayn.data.tokenizer import (
@@ -43,6 +45,7 @@ __all__ = [
     "load_treebank",
     "map_batches",
     "normalise",
+    "pack_pairs",
     "read_lines",
     "read_parallel",
     "read_stream",

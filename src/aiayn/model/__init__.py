@@ -9,12 +9,13 @@ from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.feed_forward import PositionwiseFeedForward
 from aiayn.model.layers import DecoderLayer, EncoderLayer, ResidualNorm
-from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.masks import causal_mask, padding_mask, segment_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from aiayn.model.segments import Segments, positions_within
 from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
     AttentionWeights,
@@ -33,6 +34,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionwiseFeedForward",
     "ResidualNorm",
+    "Segments",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -40,7 +42,9 @@ __all__ = [
     "additive_attention",
     "causal_mask",
     "padding_mask",
+    "positions_within",
     "scaled_dot_product_attention",
+    "segment_mask",
     "shift_right",
     "sinusoidal_positional_encoding",
 ]

@@ -181,7 +181,8 @@ class DecoderLayer(nn.Module):
         memory: Float[Tensor, "batch source_length d_model"] | LayerCache,
         target_mask: Bool[Tensor, "*#batch_heads #target_length #written"]
         | None = None,
-        source_mask: Bool[Tensor, "#sentences 1 1 source_length"] | None = None,
+        source_mask: Bool[Tensor, "#sentences 1 #target_length source_length"]
+        | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "batch target_length d_model"],

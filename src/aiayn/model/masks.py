@@ -58,3 +58,25 @@ def padding_mask(
             [1, 0, 0]], dtype=torch.int32)
     """
     return (tokens != pad_id)[:, None, None, :]
+
+
+def segment_mask(
+    queries: Int[Tensor, "batch queries"], keys: Int[Tensor, "batch keys"]
+) -> Bool[Tensor, "batch 1 queries keys"]:
+    """A query may attend only to the keys of its own sentence.
+
+    $$M_{ij} = [s_i = s_j]$$
+
+    Args:
+        queries: The sentence of each query, as `Segments` numbers them.
+        keys: The sentence of each key.
+
+    Not in the paper; rows that hold several sentences need it.
+
+    >>> two = torch.tensor([[0, 0, 1]])  # a sentence of two tokens, and one of one
+    >>> segment_mask(two, two)[0, 0].int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
+    """
+    return (queries[:, :, None] == keys[:, None, :])[:, None]

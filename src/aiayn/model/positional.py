@@ -6,7 +6,7 @@ and concatenates sines and cosines. Here: the formula as printed.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from aiayn.errors import InputError
@@ -71,9 +71,12 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.register_buffer("table", table, persistent=False)
 
     def forward(
-        self, x: Float[Tensor, "batch length d_model"], start: int = 0
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        start: int = 0,
+        positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """Add positions ``start``, ``start + 1``, … to x."""
+        """Add positions ``start``, ``start + 1``, … to x, or those that are given."""
         end = start + x.size(1)
         if end > self.table.size(0):
             # An ordinary tensor, even if it is a search that needs it first: torch lets
@@ -81,7 +84,9 @@ class SinusoidalPositionalEncoding(nn.Module):
             with torch.inference_mode(False):
                 longer = sinusoidal_positional_encoding(2 * end, x.size(2))
                 self.table = longer.to(self.table)
-        return x + self.table[start:end]
+        return x + (
+            self.table[start:end] if positions is None else self.table[positions]
+        )
 
 
 class LearnedPositionalEncoding(nn.Module):
@@ -108,9 +113,12 @@ class LearnedPositionalEncoding(nn.Module):
         nn.init.normal_(self.table, std=d_model**-0.5)
 
     def forward(
-        self, x: Float[Tensor, "batch length d_model"], start: int = 0
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        start: int = 0,
+        positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """Add positions ``start``, ``start + 1``, … to x.
+        """Add positions ``start``, ``start + 1``, … to x, or those that are given.
 
         Raises:
             InputError: The sequence is longer than the table.
@@ -122,4 +130,6 @@ class LearnedPositionalEncoding(nn.Module):
                 f"max_length = {self.table.size(0)}: shorten it, or train with a "
                 "larger max_length or with sinusoidal positions."
             )
-        return x + self.table[start:end]
+        return x + (
+            self.table[start:end] if positions is None else self.table[positions]
+        )

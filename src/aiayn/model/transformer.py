@@ -16,17 +16,20 @@ from aiayn.model.config import TransformerConfig
 from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.forms import narrow
-from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.masks import causal_mask, padding_mask, segment_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
+from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.validation import check_batch, check_tokens
 
 
 def shift_right(
-    target: Int[Tensor, "batch target_length"], start_id: int
+    target: Int[Tensor, "batch target_length"],
+    start_id: int,
+    segments: Int[Tensor, "batch target_length"] | None = None,
 ) -> Int[Tensor, "batch target_length"]:
     r"""What the decoder reads while it learns to write target: 'shifted right'.
 
@@ -38,6 +41,7 @@ def shift_right(
     Args:
         target: What is to be written.
         start_id: The token that stands before every target.
+        segments: Where a row holds several targets, which each token belongs to.
 
     Paper: Figure 1 and §3.1.
 
@@ -45,7 +49,8 @@ def shift_right(
     tensor([[1, 7, 8]])
     """
     start = target.new_full((target.size(0), 1), start_id)
-    return torch.cat([start, target], dim=1)[:, :-1]
+    shifted = torch.cat([start, target], dim=1)[:, :-1]
+    return shifted if segments is None else restart(shifted, segments, start_id)
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,18 @@ class Transformer(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
+        segments: Segments | None = None,
     ) -> Float[Tensor, "batch target_length d_model"]:
-        """The decoder's last states, which `project` turns into logits."""
-        states, _, _ = self._decode(target, self.encode(source), source)
-        return states
+        """The decoder's last states, which `project` turns into logits.
+
+        Args:
+            source: As in `forward`.
+            target: As in `forward`.
+            segments: Where rows hold several sentences, which token is of which. Each
+                sentence gets the states that it gets in a row of its own.
+        """
+        memory, _ = self._encode(source, segments=segments)
+        return self._decode(target, memory, source, segments=segments)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -193,22 +206,41 @@ class Transformer(nn.Module):
         return self.project(states[:, 0])
 
     def _encode(
-        self, source: Tensor, need_weights: bool = False
+        self,
+        source: Tensor,
+        need_weights: bool = False,
+        segments: Segments | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         check_tokens(source, "source", self.config.vocab_size)
-        x = self.source_positions(self.embedding("source")(source))
         mask = padding_mask(source, self.config.pad_id)
+        positions = None
+        if segments is not None:
+            mask = mask & segment_mask(segments.source, segments.source)
+            positions = positions_within(segments.source)
+        x = self.embedding("source")(source)
+        x = self.source_positions(x, positions=positions)
         return self.encoder(narrow(self.dropout(x)), mask, need_weights)
 
     def _decode(
-        self, target: Tensor, memory: Tensor, source: Tensor, need_weights: bool = False
+        self,
+        target: Tensor,
+        memory: Tensor,
+        source: Tensor,
+        need_weights: bool = False,
+        segments: Segments | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         check_tokens(target, "target", self.config.vocab_size)
         check_batch(target, memory, source)
-        x = self.target_positions(self.embedding("target")(target))
         # Padding stands at the end, where the causal mask already hides it.
         target_mask = causal_mask(target.size(1), target.device)
         source_mask = padding_mask(source, self.config.pad_id)
+        positions = None
+        if segments is not None:
+            target_mask = target_mask & segment_mask(segments.target, segments.target)
+            source_mask = source_mask & segment_mask(segments.target, segments.source)
+            positions = positions_within(segments.target)
+        x = self.embedding("target")(target)
+        x = self.target_positions(x, positions=positions)
         return self.decoder(
             narrow(self.dropout(x)), memory, target_mask, source_mask, need_weights
         )

@@ -25,6 +25,7 @@ _COUNTS = (
 _RANGES: dict[str, tuple[float, float]] = {
     "corpus_size": (1, 2**63 - 1),
     "validation_sentences": (0, 2**63 - 1),
+    "packed_length": (1, 2**63 - 1),
     "cooldown_steps": (0, 2**63 - 1),
     "seed": (0, 2**63 - 1),
     "threads": (1, 4096),
@@ -65,6 +66,8 @@ class TrainingConfig:
     """Pieces; longer pairs are left out of training, and counted."""
     tokens_per_batch: int = 25_000
     """Most source and most target tokens in a batch, padding included (§5.1)."""
+    packed_length: int | None = None
+    """Pieces of a row that several pairs fill; None: one pair, and padding."""
     accumulate: int = 1
     """Batches whose gradients are added up before the weights move."""
     steps: int = 100_000
@@ -117,6 +120,12 @@ class TrainingConfig:
                 raise InputError(
                     f"{name} must lie between {low:g} and {high:g}, not {value}."
                 )
+        if self.packed_length and self.packed_length > self.tokens_per_batch:
+            raise InputError(
+                f"A row of packed_length = {self.packed_length} does not fit into "
+                f"tokens_per_batch = {self.tokens_per_batch}: allow more there, or "
+                "shorten the rows."
+            )
         if self.clip_norm is not None and not 0.0 < self.clip_norm < float("inf"):
             raise InputError(
                 "clip_norm must be larger than 0, which leaves nothing of a gradient, "
@@ -233,7 +242,12 @@ class TrainingConfig:
 
 
 _DEFAULTS = TrainingConfig()
-_OPTIONAL = {"corpus_size": int, "clip_norm": float, "threads": int}
+_OPTIONAL = {
+    "corpus_size": int,
+    "packed_length": int,
+    "clip_norm": float,
+    "threads": int,
+}
 
 
 def _check_kinds(choices: dict[str, Any]) -> None:

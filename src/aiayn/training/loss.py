@@ -6,14 +6,14 @@ spreads it over all tokens but the right one.
 """
 
 import math
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from aiayn.model import shift_right
+from aiayn.model import Segments, Transformer, shift_right
 from aiayn.model.description import Translator
 from aiayn.model.forms import is_plain
 from aiayn.training.chunked_loss import chunked_cross_entropy
@@ -69,6 +69,7 @@ class TrainingObjective(nn.Module):
         model: What learns.
         smoothing: The paper's ε.
         bos_id: What the decoder reads before the first token.
+        end_id: What ends a sentence, if rows hold several of them; None: they do not.
 
     Paper: §5.4.
 
@@ -85,11 +86,13 @@ class TrainingObjective(nn.Module):
         model: Translator,
         smoothing: float,
         bos_id: int,
+        end_id: int | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.bos_id = bos_id
+        self.end_id = end_id
 
     def forward(
         self,
@@ -97,7 +100,7 @@ class TrainingObjective(nn.Module):
         target: Int[Tensor, "batch target_length"],
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Sums over target tokens, in nats: the smoothed loss and the plain one."""
-        states = self.model.states(source, shift_right(target, self.bos_id))
+        states = self._states(source, target)
         if torch.compiler.is_compiling():  # how many are real, it could not know
             return self._plain(states, target, self.model.config.pad_id)
         real = target != self.model.config.pad_id
@@ -106,6 +109,14 @@ class TrainingObjective(nn.Module):
         return chunked_cross_entropy(
             states[real], self.model.output_weight, target[real], self.smoothing
         )
+
+    def _states(self, source: Tensor, target: Tensor) -> Tensor:
+        if self.end_id is None:
+            return self.model.states(source, shift_right(target, self.bos_id))
+        segments = Segments.of(source, target, self.end_id)
+        shifted = shift_right(target, self.bos_id, segments.target)
+        model = cast(Transformer, self.model)  # no other takes such rows
+        return model.states(source, shifted, segments)
 
     def _plain(
         self, states: Tensor, target: Tensor, pad_id: int = -1

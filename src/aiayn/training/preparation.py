@@ -6,6 +6,7 @@ from typing import Any
 
 from aiayn.checkpoint import write_json
 from aiayn.data import (
+    EOS_ID,
     PAD_ID,
     TREES,
     EncodedPairs,
@@ -16,6 +17,7 @@ from aiayn.data import (
     TokenRows,
     encode_pairs,
     load_corpus,
+    pack_pairs,
 )
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
@@ -38,15 +40,21 @@ class TrainingData:
 
 
 def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that would take padding for words.
+    """Refuse a model that would take padding for words, or two sentences for one.
 
     Raises:
-        InputError: Its padding is not the tokenizer's.
+        InputError: Its padding is not the tokenizer's, or rows are packed for a model
+            that cannot keep their sentences apart.
     """
     if config.model.pad_id != PAD_ID:
         raise InputError(
             f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
             f"with {PAD_ID}, as the tokenizer has it: leave it out."
+        )
+    if config.packed_length and not isinstance(config.model, TransformerConfig):
+        raise InputError(
+            "A recurrent model would carry its state from one sentence of a row into "
+            "the next: leave packed_length out, or train a Transformer."
         )
 
 
@@ -105,6 +113,7 @@ def prepare_data(
     for pairs in (training, validation):
         _check_lengths(pairs, config)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
+    kept = int((training.source.tokens == EOS_ID).sum())  # of a packed row, each one
     return TrainingData(
         tokenizer,
         batches,
@@ -116,8 +125,8 @@ def prepare_data(
             config.validation_sentences,
         ),
         {
-            "pairs": len(training),
-            "too_long": len(text) - len(training),
+            "pairs": kept,
+            "too_long": len(text) - kept,
             "batches": len(batches),
             "target_tokens": batches.target_tokens,
             "padding_share": batches.padding_share(),
@@ -135,10 +144,13 @@ def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
         int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)
     )
     if longest > model.max_length:
+        packed = config.packed_length is not None
         raise InputError(
-            f"The longest pair has {longest} tokens on a side, more than the model's "
-            f"table of learned positions, model.max_length = {model.max_length}: allow "
-            "more there, or leave out long pairs with max_length."
+            f"The longest {'row' if packed else 'pair'} has {longest} tokens on a "
+            "side, more than the model's table of learned positions, model.max_length "
+            f"= {model.max_length}: allow more there, or "
+            f"{'shorten rows' if packed else 'leave out long pairs'} with "
+            f"{'packed_length' if packed else 'max_length'}."
         )
 
 
@@ -169,15 +181,21 @@ def _encode(
     run: RunFolder,
     group: Processes,
 ) -> EncodedPairs:
-    """The training pairs as ids.
+    """The training pairs as ids, packed into rows if that is wanted.
 
     Of a corpus that stays on disk, one process encodes all pairs into the run's folder,
     and the others read them there; so does a resumed run.
     """
-    if not isinstance(text.source, LinesOnDisk):
-        return encode_pairs(text, tokenizer, config.max_length)[0]
-    if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
+
+    def encode() -> EncodedPairs:
         pairs, _ = encode_pairs(text, tokenizer, config.max_length)
+        length = config.packed_length
+        return pairs if length is None else pack_pairs(pairs, length)
+
+    if not isinstance(text.source, LinesOnDisk):
+        return encode()
+    if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
+        pairs = encode()
         run.require()
         pairs.source.save(run.pairs["source"])
         pairs.target.save(run.pairs["target"])

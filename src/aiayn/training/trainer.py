@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from aiayn.data import Batch
+from aiayn.data import EOS_ID, Batch
 from aiayn.errors import InputError
 from aiayn.machine import resolve_precision
 from aiayn.model.description import Translator, load_weights
@@ -71,7 +71,10 @@ class Trainer:
             fused=self.processes.device.type != "mps",
         )
         self.objective: nn.Module = TrainingObjective(
-            model, config.label_smoothing, bos_id
+            model,
+            config.label_smoothing,
+            bos_id,
+            end_id=None if config.packed_length is None else EOS_ID,
         )
         if self.processes.count > 1:
             with warnings.catch_warnings():
