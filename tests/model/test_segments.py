@@ -17,6 +17,7 @@ from aiayn.model import (
     Transformer,
     TransformerConfig,
     positions_within,
+    restart,
     segment_mask,
     shift_right,
 )
@@ -38,7 +39,8 @@ def padded(rows):
 def test_segments_positions_and_shift_are_those_of_each_sentence(rows):
     tokens = padded([list(chain(*row)) for row in rows])
     segments = Segments.of(tokens, tokens, END).target
-    places, shifted = positions_within(segments), shift_right(tokens, BOS, segments)
+    places = positions_within(segments)
+    shifted = restart(shift_right(tokens, BOS), segments, BOS)
     for number, row in enumerate(rows):
         real = sum(map(len, row))
         expected = [(s, i) for s in range(len(row)) for i in range(len(row[s]))]

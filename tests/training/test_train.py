@@ -442,7 +442,7 @@ def test_packed_rows_hold_the_same_pairs_in_fewer_places(config, tmp_path):
 
 def test_a_recurrent_model_gets_no_packed_rows(config):
     recurrent = RecurrentConfig(vocab_size=60, d_model=16)
-    with pytest.raises(InputError, match="leave packed_length out, or train a Tr"):
+    with pytest.raises(InputError, match="set packed_length to None, or train a Tr"):
         train(replace(config, model=recurrent, packed_length=40))
     assert not config.output.exists()
 

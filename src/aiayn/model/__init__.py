@@ -15,7 +15,7 @@ from aiayn.model.positional import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
-from aiayn.model.segments import Segments, positions_within
+from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
     AttentionWeights,
@@ -43,6 +43,7 @@ __all__ = [
     "causal_mask",
     "padding_mask",
     "positions_within",
+    "restart",
     "scaled_dot_product_attention",
     "segment_mask",
     "shift_right",

@@ -66,7 +66,14 @@ def restart(
     segments: Int64[Tensor, "batch length"],
     start_id: int,
 ) -> Int[Tensor, "batch length"]:
-    """Begin every sentence with start_id: a target that was shifted as a whole row.
+    """Begin every sentence with start_id, where a whole row was shifted right.
+
+    Args:
+        shifted: What `shift_right` made of rows that hold several targets.
+        segments: The target's, as `Segments` holds them.
+        start_id: The token that stands before every target.
+
+    Not in the paper, where a row is one sentence.
 
     >>> shifted = torch.tensor([[1, 8, 2, 9, 8]])  # 8 2 | 9 8 2, shifted right
     >>> restart(shifted, torch.tensor([[0, 0, 1, 1, 1]]), start_id=1)

@@ -21,15 +21,13 @@ from aiayn.model.positional import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
-from aiayn.model.segments import Segments, positions_within, restart
+from aiayn.model.segments import Segments, positions_within
 from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.validation import check_batch, check_tokens
 
 
 def shift_right(
-    target: Int[Tensor, "batch target_length"],
-    start_id: int,
-    segments: Int[Tensor, "batch target_length"] | None = None,
+    target: Int[Tensor, "batch target_length"], start_id: int
 ) -> Int[Tensor, "batch target_length"]:
     r"""What the decoder reads while it learns to write target: 'shifted right'.
 
@@ -41,7 +39,6 @@ def shift_right(
     Args:
         target: What is to be written.
         start_id: The token that stands before every target.
-        segments: Where a row holds several targets, which each token belongs to.
 
     Paper: Figure 1 and §3.1.
 
@@ -49,8 +46,7 @@ def shift_right(
     tensor([[1, 7, 8]])
     """
     start = target.new_full((target.size(0), 1), start_id)
-    shifted = torch.cat([start, target], dim=1)[:, :-1]
-    return shifted if segments is None else restart(shifted, segments, start_id)
+    return torch.cat([start, target], dim=1)[:, :-1]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from aiayn.model import Segments, Transformer, shift_right
+from aiayn.model import Segments, Transformer, restart, shift_right
 from aiayn.model.description import Translator
 from aiayn.model.forms import is_plain
 from aiayn.training.chunked_loss import chunked_cross_entropy
@@ -111,10 +111,11 @@ class TrainingObjective(nn.Module):
         )
 
     def _states(self, source: Tensor, target: Tensor) -> Tensor:
+        shifted = shift_right(target, self.bos_id)
         if self.end_id is None:
-            return self.model.states(source, shift_right(target, self.bos_id))
+            return self.model.states(source, shifted)
         segments = Segments.of(source, target, self.end_id)
-        shifted = shift_right(target, self.bos_id, segments.target)
+        shifted = restart(shifted, segments.target, self.bos_id)
         model = cast(Transformer, self.model)  # no other takes such rows
         return model.states(source, shifted, segments)
 

@@ -53,8 +53,8 @@ def check_model(config: TrainingConfig) -> None:
         )
     if config.packed_length and not isinstance(config.model, TransformerConfig):
         raise InputError(
-            "A recurrent model would carry its state from one sentence of a row into "
-            "the next: leave packed_length out, or train a Transformer."
+            "A recurrent model would carry its state from one sentence of a packed row "
+            "into the next: set packed_length to None, or train a Transformer."
         )
 
 
