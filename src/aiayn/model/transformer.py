@@ -209,12 +209,11 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         check_tokens(source, "source", self.config.vocab_size)
         mask = padding_mask(source, self.config.pad_id)
-        positions = None
+        options = {}
         if segments is not None:
             mask = mask & segment_mask(segments.source, segments.source)
-            positions = positions_within(segments.source)
-        x = self.embedding("source")(source)
-        x = self.source_positions(x, positions=positions)
+            options["positions"] = positions_within(segments.source)
+        x = self.source_positions(self.embedding("source")(source), **options)
         return self.encoder(narrow(self.dropout(x)), mask, need_weights)
 
     def _decode(
@@ -230,13 +229,12 @@ class Transformer(nn.Module):
         # Padding stands at the end, where the causal mask already hides it.
         target_mask = causal_mask(target.size(1), target.device)
         source_mask = padding_mask(source, self.config.pad_id)
-        positions = None
+        options = {}
         if segments is not None:
             target_mask = target_mask & segment_mask(segments.target, segments.target)
             source_mask = source_mask & segment_mask(segments.target, segments.source)
-            positions = positions_within(segments.target)
-        x = self.embedding("target")(target)
-        x = self.target_positions(x, positions=positions)
+            options["positions"] = positions_within(segments.target)
+        x = self.target_positions(self.embedding("target")(target), **options)
         return self.decoder(
             narrow(self.dropout(x)), memory, target_mask, source_mask, need_weights
         )
