@@ -79,6 +79,14 @@ def test_padding_is_no_operation():
     ) == workload.training_step_flops(CONFIG, tuple(padded))
 
 
+def test_sentences_that_share_a_row_cost_what_they_cost_alone():
+    alone = torch.tensor([[5, 6, 7, 2], [7, 2, 0, 0]]), TARGET
+    together = torch.tensor([[5, 6, 7, 2, 7, 2]]), TARGET[TARGET != 0][None]
+    assert workload.training_step_flops(
+        CONFIG, together
+    ) == workload.training_step_flops(CONFIG, alone)
+
+
 def test_an_output_ends_at_its_end_token():
     assert shared.before_the_end([1, 7, 8, 2, 9, 0]) == [7, 8]
     assert shared.before_the_end([7, 8, 0]) == [7, 8]
