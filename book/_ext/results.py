@@ -94,20 +94,25 @@ def table_2() -> tuple[list[str], Rows, int]:
 
 
 def _translators() -> Iterator[list[str]]:
-    """The recorded translators, with the operations that chapter 17 counts."""
-    for name in names():
-        record = load_record(name)
-        if "test" not in record or "log" not in record:
-            continue
-        begin, config = record["log"][0], record["config"]
+    """The recorded translators, with the operations that chapter 17 counts.
+
+    Runs that only their seed tells apart make one line.
+    """
+    alike: dict[str, list[dict[str, Any]]] = {}
+    for record in map(load_record, names()):
+        if "test" in record and "log" in record:
+            config = dict.fromkeys(("seed", "output", "threads", "progress"))
+            alike.setdefault(str(record["config"] | config), []).append(record)
+    for runs in alike.values():
+        begin, config = runs[0]["log"][0], runs[0]["config"]
         passes = config["steps"] * config["accumulate"] / begin["data"]["batches"]
         # As in chapter 16: three passes of two operations a weight and target token.
         operations = 6 * begin["parameters"] * begin["data"]["target_tokens"] * passes
-        score = f"{record['test']['bleu']:.1f}"
+        score = _range([run["test"]["bleu"] for run in runs])
         pair = (config["source"], config["target"])
         yield [
             f"here: {begin['parameters'] / 1e6:.1f} million weights, "
-            f"{config['corpus']}, its own test set",
+            f"{config['steps']:,} steps on {config['corpus']}, its own test set",
             score if pair == ("en", "de") else NOTHING,
             score if pair == ("en", "fr") else NOTHING,
             _power(operations),

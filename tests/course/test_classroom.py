@@ -1,0 +1,57 @@
+"""The archive for a classroom without a network: its files, what its script says."""
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from course.classroom import NAME, SCRIPT, write_classroom
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """The archive of a small course, unpacked; returns its folder."""
+    course, site, slides = (tmp_path / name for name in ("course", "site", "none"))
+    wheel = tmp_path / "aiayn-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    for file in (course / "student" / "01.ipynb", site / "_static" / "a.css"):
+        file.parent.mkdir(parents=True)
+        file.write_text(file.name, "utf-8")
+    (course / "solutions").mkdir()
+    (course / "solutions" / "01.ipynb").write_text("for teachers", "utf-8")
+    with zipfile.ZipFile(write_classroom(course, wheel, site, slides)) as packed:
+        packed.extractall(tmp_path / "there")
+    return tmp_path / "there" / NAME
+
+
+def test_everything_but_the_solutions_is_in_the_archive(archive):
+    """Slides that were not made are left out."""
+    files = {str(p.relative_to(archive)) for p in archive.rglob("*") if p.is_file()}
+    assert files == {
+        "READ-ME.txt",
+        "LICENSE",
+        "LICENSE-text.md",
+        "classroom.py",
+        "aiayn-1.0-py3-none-any.whl",
+        "notebooks/01.ipynb",
+        "html/_static/a.css",
+    }
+    assert (archive / "classroom.py").read_bytes() == SCRIPT.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["install"], "run 'python classroom.py gather' online"),
+        ([], "python classroom.py start"),
+        (["tidy"], "python classroom.py start"),
+    ],
+)
+def test_the_script_says_what_to_do_first(archive, words, answer):
+    command = [sys.executable, "classroom.py", *words]
+    done = subprocess.run(command, cwd=archive, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert answer in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (archive / ".venv").exists()
