@@ -4,6 +4,7 @@ A fork has torch loaded already, so a kill costs a tenth of a second and not fiv
 CUDA, no threads: neither survives a fork.
 """
 
+import math
 import os
 import signal
 import socket
@@ -30,9 +31,10 @@ PLACES = {
         "in an average": ("training/averaging.py",),
     }.items()
 }
-# Seconds in which a process may notice that its partner has gone. Then it is killed
-# too, as torchrun would: one that waits to meet its partner waits for half an hour.
-GRACE = 2.0
+# Seconds in which a process may notice that its partner has died, or come to its end
+# after its partner has. Then it is killed too, as torchrun would after a death: one
+# that waits to meet its partner waits for hours.
+GRACE, AMPLE = 2.0, 60.0
 
 
 class Children:
@@ -48,8 +50,12 @@ class Children:
     def __init__(self, config, count=1, victim=0, first=None):
         self.config, self.said = config, config.output.parent / "said"
         self.said.write_text("")
-        port = _free_port()
         self.pids = []
+        # Held until the end, lest another program takes the port before they meet.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", 0))
+        port = self._held.getsockname()[1]
         for rank in range(count):
             pid = os.fork()
             if not pid:
@@ -63,17 +69,24 @@ class Children:
 
     def wait(self):
         """Each one's exit status, or minus the signal that ended it."""
-        statuses, deadline = {}, None
+        statuses, deadline = {}, math.inf
         while len(statuses) < len(self.pids):
             for rank in set(range(len(self.pids))) - set(statuses):
                 pid, status = os.waitpid(self.pids[rank], os.WNOHANG)
                 if pid:
                     statuses[rank] = os.waitstatus_to_exitcode(status)
-                    deadline = deadline or time.monotonic() + GRACE
-                elif deadline and time.monotonic() > deadline:
+                    left = GRACE if statuses[rank] else AMPLE
+                    deadline = min(deadline, time.monotonic() + left)
+                elif time.monotonic() > deadline:
                     self.signal(rank, signal.SIGKILL)
             time.sleep(0.002)
+        self._held.close()
         return [statuses[rank] for rank in sorted(statuses)]
+
+    def succeed(self):
+        """Wait for all, of whom none may fail."""
+        statuses = self.wait()
+        assert not any(statuses), f"{statuses}: {self.said.read_text()}"
 
     def _be(self, rank, count, port, first):
         """What a child does from its first moment to its last."""
@@ -143,8 +156,7 @@ def lines_of(config, count, place):
         os._exit = tell_and_exit
         _at_each_line(PLACES[place], count_one)
 
-    statuses = Children(config, count, first=begin).wait()
-    assert statuses == [0] * count, told.with_name("said").read_text()
+    Children(config, count, first=begin).succeed()
     return int(told.read_text())
 
 
@@ -160,9 +172,3 @@ def _at_each_line(files, note):
         return in_frame if frame.f_code.co_filename in files else None
 
     sys.settrace(at_call)
-
-
-def _free_port():
-    with socket.socket() as some:
-        some.bind(("127.0.0.1", 0))
-        return some.getsockname()[1]

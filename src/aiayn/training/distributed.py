@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch import distributed
@@ -19,6 +20,11 @@ from aiayn.errors import InputError
 # vocabulary; NCCL's ten minutes are too few. Who has died is noticed without a clock:
 # torchrun ends the others.
 PATIENCE = timedelta(hours=4)
+
+# The present group, or the last one. A group's end waits for gloo's threads, and those
+# may wait for Python's lock. Whoever lets go of it last must not hold that lock: this
+# list does not, DistributedDataParallel, which may outlive its training, does.
+_group: list[Any] = []
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ def processes(device: torch.device) -> Iterator[Processes]:
             f"({str(error).splitlines()[0]:.200}): one has ended, and its message, or "
             "the system's log, says why. Begin them anew."
         ) from error
+    _group[:] = [distributed.group.WORLD]
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), device)
     except RuntimeError as error:
