@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from aiayn.training import label_smoothed_cross_entropy
+from aiayn.training import chunked_loss, label_smoothed_cross_entropy
 from aiayn.training.chunked_loss import (
     CHUNK,
+    LOGITS_ON_A_CPU,
     LOGITS_ON_A_GPU,
     _positions_at_a_time,
     chunked_cross_entropy,
@@ -21,7 +22,10 @@ def plain(states, weight, labels, smoothing):
 
 @pytest.mark.parametrize("tokens", [1, CHUNK, CHUNK + 1])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_value_and_gradients_are_those_of_the_plain_form(tokens, smoothing):
+def test_value_and_gradients_are_those_of_the_plain_form(
+    monkeypatch, tokens, smoothing
+):
+    monkeypatch.setattr(chunked_loss, "LOGITS_ON_A_CPU", 0)  # so that there are several
     torch.manual_seed(0)
     states = torch.randn(tokens, 4, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
@@ -35,13 +39,30 @@ def test_value_and_gradients_are_those_of_the_plain_form(tokens, smoothing):
     torch.testing.assert_close(fast, slow)
 
 
-@pytest.mark.parametrize("vocab_size", [8, 37_000, 2**20])
-def test_a_gpus_chunk_is_large_and_its_logits_fit(vocab_size):
-    weight = torch.empty(vocab_size, 4, device="meta")
-    rows = _positions_at_a_time(weight)
+@pytest.mark.parametrize("right", [0, 1])
+def test_a_right_token_of_no_probability_has_a_loss_and_a_gradient(right):
+    # exp(-2000) is 0 in every format, and its logarithm would be infinite.
+    states, weight = torch.ones(1, 1), torch.tensor([[2000.0], [0.0]])
+    states.requires_grad_(), weight.requires_grad_()
+    smoothed, unsmoothed = chunked_cross_entropy(
+        states, weight, torch.tensor([right]), 0.1
+    )
+    assert unsmoothed == 2000.0 * right
+    torch.testing.assert_close(smoothed, torch.tensor(2000.0 * (0.9 * right + 0.1 / 2)))
+    smoothed.backward()
+    q = torch.tensor([[0.05], [0.05]])
+    q[right] = 0.95
+    torch.testing.assert_close(weight.grad, torch.tensor([[1.0], [0.0]]) - q)
+
+
+@pytest.mark.parametrize("vocab_size", [8, 2500, 37_000, 2**20])
+@pytest.mark.parametrize(
+    ("device", "most"), [("cpu", LOGITS_ON_A_CPU), ("meta", LOGITS_ON_A_GPU)]
+)
+def test_a_chunk_is_large_and_its_logits_fit(device, most, vocab_size):
+    rows = _positions_at_a_time(torch.empty(vocab_size, 4, device=device))
     assert rows >= CHUNK
-    assert rows == CHUNK or rows * vocab_size <= LOGITS_ON_A_GPU < 2 * rows * vocab_size
-    assert _positions_at_a_time(torch.empty(vocab_size, 4)) == CHUNK
+    assert rows == CHUNK or rows * vocab_size <= most < 2 * rows * vocab_size
 
 
 def test_gradient_is_that_of_finite_differences():

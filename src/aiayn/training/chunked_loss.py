@@ -4,7 +4,14 @@ Logits are the largest tensor of a small model: 2,048 positions times 8,000 toke
 64 MB, written and read again by each of half a dozen operations. Here a chunk of
 positions goes from states to loss *and gradient* in memory that is written over: first
 it holds the logits, then the probabilities, then the errors, and only the sums stay.
-The result is that of `label_smoothed_cross_entropy`, and tests hold the two equal.
+
+The part ε of the target that is spread over all tokens needs no pass over them. The
+loss meets it only in the mean logit,
+
+    L = log Σ exp(z) - (1 - ε) z_right - ε mean(z),    mean(z) = x · mean(W),
+
+and so do the gradients, at the cost of one row. The result is that of
+`label_smoothed_cross_entropy`, and tests hold the two equal.
 """
 
 from typing import Any
@@ -16,9 +23,9 @@ from torch.autograd.function import once_differentiable
 
 from aiayn.model.products import product
 
-# Positions at a time: 256 rows of 8,000 logits fit into a processor's last cache. A GPU
-# wants large products, and has the memory: here 0.8 GB for the logits of a chunk.
-CHUNK, LOGITS_ON_A_GPU = 256, 2**27
+# Positions at a time, at least, and logits. What a CPU writes over should stay in its
+# caches. A GPU wants large products, and has the memory: 0.8 GB for these.
+CHUNK, LOGITS_ON_A_CPU, LOGITS_ON_A_GPU = 256, 2**21, 2**27
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -32,10 +39,12 @@ class _ChunkedLoss(torch.autograd.Function):
         cast = torch.is_autocast_enabled(kind)
         dtype = torch.get_autocast_dtype(kind) if cast else weight.dtype
         narrow_weight = weight.to(dtype)
+        mean_row, state_total = weight.mean(0), states.sum(0, dtype=weight.dtype)
         with torch.autocast(kind, enabled=False):
             state_gradient = torch.empty_like(states)
-            weight_gradient = torch.zeros_like(weight)
-            smoothed, plain = weight.new_zeros(()), weight.new_zeros(())
+            uniform = -smoothing / weight.size(0) * state_total
+            weight_gradient = uniform.repeat(weight.size(0), 1)
+            plain, right_total = weight.new_zeros(()), weight.new_zeros(())
             chunk = _positions_at_a_time(weight)
             for rows, right, gradient in zip(
                 states.split(chunk),
@@ -44,26 +53,16 @@ class _ChunkedLoss(torch.autograd.Function):
                 strict=True,
             ):
                 rows = rows.to(dtype)
-                narrow = product(rows, narrow_weight)  # (chunk, vocab)
-                logits = narrow.to(weight.dtype)
-                largest = logits.amax(-1)
-                right_total = logits.gather(1, right[:, None]).sum()
-                mean_total = logits.sum() / weight.size(0)
-                probs = torch.softmax(logits, -1, out=logits)
-                # log Σ exp(logits), by the largest entry: its p cannot underflow.
-                total = (largest - probs.amax(-1).log()).sum()
-                plain += total - right_total
-                smoothed += (
-                    total - (1 - smoothing) * right_total - smoothing * mean_total
+                error, right_logits, losses = _errors(
+                    rows, narrow_weight, right[:, None], smoothing, weight.dtype
                 )
-                # dL/dlogits = p - q, q being the smoothed target.
-                error = probs.sub_(smoothing / weight.size(0))
-                error.scatter_add_(
-                    1, right[:, None], error.new_full((len(right), 1), smoothing - 1)
-                )
-                error = narrow.copy_(error)
+                right_total += right_logits.sum()
+                plain += losses.sum()
                 gradient.copy_(product(error, narrow_weight.T))
                 weight_gradient += product(error.T, rows.T)
+                del error  # the next chunk's logits take its place
+            state_gradient -= smoothing * mean_row
+            smoothed = plain + smoothing * (right_total - state_total @ mean_row)
         ctx.save_for_backward(state_gradient, weight_gradient)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
@@ -83,10 +82,23 @@ class _ChunkedLoss(torch.autograd.Function):
         )
 
 
+def _errors(
+    rows: Tensor, weight: Tensor, right: Tensor, smoothing: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One chunk: dL/dlogits but for the uniform part, right logits, plain losses."""
+    narrow = product(rows, weight)  # (chunk, vocab)
+    logits = narrow.to(dtype)
+    right_logits = logits.gather(1, right)
+    log_probs = torch.log_softmax(logits, -1, out=logits)
+    losses = -log_probs.gather(1, right)
+    error = log_probs.exp_()
+    error.scatter_add_(1, right, (smoothing - 1) * torch.ones_like(losses))
+    return narrow.copy_(error), right_logits, losses
+
+
 def _positions_at_a_time(weight: Tensor) -> int:
-    if weight.is_cpu:
-        return CHUNK
-    return max(CHUNK, LOGITS_ON_A_GPU // weight.size(0))
+    logits = LOGITS_ON_A_CPU if weight.is_cpu else LOGITS_ON_A_GPU
+    return max(CHUNK, logits // weight.size(0))
 
 
 def chunked_cross_entropy(
