@@ -11,7 +11,7 @@ from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
 from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.distributed import Processes
-from aiayn.training.kernel_cache import limit_kernel_cache
+from aiayn.training.kernel_cache import size_kernel_caches
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 from benchmarks.workload import PACKED_LENGTH
@@ -33,7 +33,7 @@ def training_step(
     """The trainer's own step, on the model's device."""
     # Both as `aiayn.training.train` does.
     keep_freed_memory()
-    limit_kernel_cache(torch.bfloat16 if narrow else torch.float32)
+    size_kernel_caches(torch.bfloat16 if narrow else torch.float32)
     config = TrainingConfig(
         model=model.config,
         precision="bf16" if narrow else "fp32",

@@ -18,7 +18,7 @@ from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
-from aiayn.training.kernel_cache import limit_kernel_cache
+from aiayn.training.kernel_cache import size_kernel_caches
 from aiayn.training.loop import Session
 from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
@@ -113,7 +113,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         torch.set_num_threads(config.threads)
     device = resolve_device(config.device)
     keep_freed_memory()
-    limit_kernel_cache(resolve_precision(config.precision, device))
+    size_kernel_caches(resolve_precision(config.precision, device))
     run = RunFolder(config.output)
     with (
         processes(device) as group,
