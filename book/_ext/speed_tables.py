@@ -66,6 +66,12 @@ class TrainingStep(BenchmarkDirective):
         return made
 
 
+class TrainingStepOnMatrixUnits(TrainingStep):
+    """The same on a processor with units for 16-bit matrices."""
+
+    record = "training_step_amx"
+
+
 class Decoding(BenchmarkDirective):
     """The speed of a translation, for each search and each kind of batch."""
 
@@ -246,6 +252,7 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
 def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
+    app.add_directive("matrix-units-benchmark", TrainingStepOnMatrixUnits)
     app.add_directive("decoding-benchmark", Decoding)
     app.add_directive("file-benchmark", DecodingOfFile)
     app.add_directive("gpu-benchmark", OnAGpu)
