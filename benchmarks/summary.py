@@ -45,7 +45,8 @@ def tokens_per_second(
         record: Of a training step.
         peer: Whose.
         precision: fp32 or bf16.
-        clock: 'seconds' on the wall, or 'cpu_seconds' of all threads together.
+        clock: 'seconds' on the wall, 'cpu_seconds' of all threads together, or
+            'first_seconds': on the wall, while the batches' shapes were new.
     """
     tokens = record["settings"]["target_tokens"]
     rounds = rounds_of(record, peer, {"precision": precision})

@@ -27,8 +27,7 @@ class WholeRun(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         rows = []
-        for name in ("training_step", "training_step_amx", "gpu"):
-            measure = by_gpu if name == "gpu" else by_processor
+        for name, measure in (("training_step", by_processor), ("gpu", by_gpu)):
             path = RECORDS / f"{name}.json"
             self.env.note_dependency(str(path))
             if path.exists():

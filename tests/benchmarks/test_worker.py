@@ -40,3 +40,23 @@ def test_all_forms_take_the_same_step(path):
         assert result["flops"] == found[0]["flops"] > 0
     # The same weights, drawn with the same seed; bfloat16 has three digits.
     assert found[0]["loss"] == pytest.approx(found[1]["loss"], rel=1e-2)
+
+
+def test_a_training_step_is_timed_when_its_shape_is_known(path, monkeypatch):
+    monkeypatch.setattr(workload, "CONFIG", CONFIG)
+    job = {"peer": "ours", "workload": str(path), "case": {"precision": "fp32"}}
+    steps = []
+    adapter = worker.import_module("benchmarks.peers.ours")
+    real = adapter.training_step
+
+    def counted(*words):
+        step = real(*words)
+        return lambda *batch: steps.append(batch) or step(*batch)
+
+    monkeypatch.setattr(adapter, "training_step", counted)
+    found = worker.training_step(job)
+    # One to warm up, one whose shape is new, and the same again.
+    assert len(steps) == 3
+    assert all(map(torch.equal, steps[1], steps[2]))
+    assert found["seconds"] > 0
+    assert found["first_seconds"] > 0
