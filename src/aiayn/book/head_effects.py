@@ -11,6 +11,7 @@ from torch import Tensor
 
 from aiayn.book.heads import BOS, PAD, Words, exact, mean_loss
 from aiayn.data.grammar import GrammarSample
+from aiayn.data.grammar.relations import candidates, english_relations
 from aiayn.inference.heads import (
     all_heads,
     attention_of,
@@ -85,6 +86,43 @@ def relevance(model: Transformer, samples: Samples, words: Words) -> dict[str, A
         "uniform": uniform_baseline(spans, tops),
         "offset": best_offset(tops).hits,
         "on marks": {name: _mean(values) for name, values in on_marks.items()},
+    }
+
+
+def pronoun_sources(
+    model: Transformer, samples: Samples, words: Words
+) -> dict[str, dict[str, float]]:
+    """Which English words the German pronoun is written from.
+
+    Args:
+        model: A translator.
+        samples: "The cow did not eat the bread because it was sick.", with
+            `two_candidates`.
+        words: The vocabulary.
+
+    Returns:
+        For *it*, both nouns and the adjective: their *weight* and *effect* in the row
+        of the pronoun (`relevance_of`), the mean over the sentences.
+    """
+    names, found = ("weight", "effect"), {}
+    for sample, pair in zip(samples, words.pairs(samples), strict=True):
+        it, meant = english_relations(sample)["antecedent of the pronoun"][0]
+        both = candidates(sample)
+        assert both is not None
+        roles = {
+            "it": it,
+            "the noun meant": meant,
+            "the other noun": sum(both) - meant,
+            "the adjective": len(sample.source_tokens) - 2,  # before the full stop
+        }
+        row = next(j for i, j in sorted(sample.alignment) if i == it)
+        guesses = relevance_of(model, *pair)
+        for role, place in roles.items():
+            numbers = [guesses[name][row, place].item() for name in names]
+            found.setdefault(role, []).append(numbers)
+    return {
+        role: dict(zip(names, torch.tensor(rows).mean(dim=0).tolist(), strict=True))
+        for role, rows in found.items()
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aiayn.book.head_effects import ablation, relevance
+from aiayn.book.head_effects import ablation, pronoun_sources, relevance
 from aiayn.book.head_figures import (
     long_distance,
     reference,
@@ -138,6 +138,7 @@ def measure(
         "long": long_distance(seen["relative"], tests["relative"]),
         "bracket": verb_bracket(seen["mixed"], tests["mixed"]),
         "reference": reference(model, seen["anaphora"], tests["anaphora"], words),
+        "pronoun": pronoun_sources(model, tests["anaphora"], words),
         "ablation": ablation(model, tests["mixed"][:200], words),
         "relevance": relevance(model, tests["mixed"][:60], words),
         "distances": distances(seen["mixed"]),
