@@ -16,7 +16,7 @@ from aiayn.model import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from aiayn.model.attention import FUSED_FROM
+from aiayn.model.attention import FUSED_ABOVE
 from tests.model.samples import random
 from tests.model.twins import assert_same_gradients, multi_head_twin, randomize
 
@@ -229,11 +229,11 @@ def test_the_fused_kernel_runs_for_long_sentences_only(monkeypatch):
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
     attention = MultiHeadAttention(4, 2)
-    for length in (1, FUSED_FROM, FUSED_FROM + 1):
+    for length in (1, FUSED_ABOVE, FUSED_ABOVE + 1):
         x = torch.randn(1, length, 4)
         attention(x, x, x)
         attention(x, x, x, need_weights=True)
-    assert lengths == [FUSED_FROM + 1]
+    assert lengths == [FUSED_ABOVE + 1]
 
 
 def test_the_fused_projections_are_the_papers_small_ones():

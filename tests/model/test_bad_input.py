@@ -5,7 +5,7 @@ import torch
 
 from aiayn.errors import InputError
 from aiayn.model import MultiHeadAttention, Transformer, causal_mask
-from aiayn.model.attention import FUSED_FROM
+from aiayn.model.attention import FUSED_ABOVE
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
@@ -87,7 +87,7 @@ def test_a_recurrent_model_without_attention_has_no_weights():
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("length", [3, FUSED_FROM + 1])
+@pytest.mark.parametrize("length", [3, FUSED_ABOVE + 1])
 def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
     """Torch's fused kernel would add ones and zeros to the scores: nothing hidden."""
     attention, x = MultiHeadAttention(8, 2), torch.randn(1, length, 8)

@@ -149,15 +149,17 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("fused_from", [0, 1000], ids=["kernel", "short"])
+@pytest.mark.parametrize("fused_above", [0, 1000], ids=["kernel", "short"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["fp32", "autocast"])
 @pytest.mark.parametrize(("plain", "training"), MODES.values(), ids=MODES)
-def test_no_mode_leaks_through_a_mask(plain, training, narrow, fused_from, monkeypatch):
+def test_no_mode_leaks_through_a_mask(
+    plain, training, narrow, fused_above, monkeypatch
+):
     """The gradient with respect to the future and to padding is exactly zero.
 
     And where a weight is not hidden, there is one: the test would see a leak.
     """
-    monkeypatch.setattr("aiayn.model.attention.FUSED_FROM", fused_from)
+    monkeypatch.setattr("aiayn.model.attention.FUSED_ABOVE", fused_above)
     config = small_config(
         dropout=0.1, attention_dropout=0.1 if training else 0.0, d_model=16, num_heads=2
     )

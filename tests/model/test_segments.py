@@ -91,7 +91,7 @@ def test_packed_rows_have_loss_and_gradients_of_padded_ones(
 ):
     """float64; both sides of a row, one row or several, padding at the end of some."""
     if form == "fused":
-        monkeypatch.setattr("aiayn.model.attention.FUSED_FROM", 0)
+        monkeypatch.setattr("aiayn.model.attention.FUSED_ABOVE", 0)
     config = TransformerConfig.tiny(
         vocab_size=20, d_model=8, d_ff=12, num_heads=2, dropout=0.0, positions=positions
     )

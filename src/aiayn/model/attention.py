@@ -18,8 +18,8 @@ from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_mask, check_rates, head_widths
 
-# Keys from which on torch's fused kernel pays on a CPU: its backward is slow below.
-FUSED_FROM = 128
+# With more keys torch's fused kernel pays on a CPU: its backward is slow below.
+FUSED_ABOVE = 128
 
 
 def scaled_dot_product_attention(
@@ -225,7 +225,7 @@ class MultiHeadAttention(nn.Module):
         weights = None
         dropping = self.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
-        short = keys.device.type == "cpu" and keys.size(2) <= FUSED_FROM
+        short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
         if need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
             if dropping:
