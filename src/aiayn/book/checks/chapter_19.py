@@ -34,6 +34,18 @@ def _ignores_words(symbols: Sequence[str], words: int) -> bool:
     return _is_tree(symbols, sum(symbol[0] not in "()" for symbol in symbols))
 
 
+def _words_outside(symbols: Sequence[str], words: int) -> bool:
+    """A tree, if the words before and after its brackets are left out."""
+    depth, tree = 0, []
+    for symbol in symbols:
+        depth += symbol[0] == "("
+        if depth or symbol[0] == ")":
+            tree.append(symbol)
+        depth -= symbol[0] == ")"
+    outside = len(symbols) - len(tree)
+    return _is_tree(tree, words - outside)
+
+
 is_tree = FunctionCheck(
     exercise="19.1",
     reference=_is_tree,
@@ -48,9 +60,15 @@ is_tree = FunctionCheck(
             ("(S (NP )NP XX )S", 1),
             ("(S XX )S (S XX )S", 2),
             ("XX", 1),
+            ("(S XX )S XX", 2),
+            ("XX (S XX )S", 2),
         )
     ],
     mistakes=(
+        Mistake(
+            _words_outside,
+            "a word stands outside the root: the root holds them all.",
+        ),
         Mistake(
             _ignores_labels,
             "the brackets match, but (NP … )VP must not: compare the labels.",

@@ -165,6 +165,11 @@ creeping = ValueCheck(
     exercise="22.5",
     reference=lambda: (7, 2),
     mistakes=(
+        Mistake(
+            (14, 2),
+            "that is chapter 12's centred window, which looks half as far to each "
+            "side. This one spends all its r places on looking back.",
+        ),
         Mistake((6, 2), "r = 6 counts oneself: a layer carries a word 5 places."),
         Mistake((2, 7), "the other way round: first the window."),
         Mistake((7, 1), "in one layer the strided pattern leaves gaps."),

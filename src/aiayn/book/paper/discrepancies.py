@@ -34,7 +34,7 @@ DISCREPANCIES = (
         "of the latest version, and says in what they differ; in which version a "
         "change first came it has not traced.",
         "the listing of arXiv:1706.03762",
-        "10-encoder-decoder",
+        "17-search-and-bleu",
     ),
     Discrepancy(
         "english-french-bleu",
