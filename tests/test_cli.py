@@ -190,6 +190,31 @@ def test_averages_the_last_checkpoints(aiayn, run):
     assert "step-000001" not in out
 
 
+def test_there_must_be_checkpoints_to_average(aiayn, tmp_path):
+    said = complaint(*aiayn("average", tmp_path / "nowhere"))
+    assert "nowhere holds no step-*.safetensors" in said
+
+
+def test_sentences_and_a_file_are_not_both_translated(aiayn, run, tmp_path):
+    """One of the two would be passed over in silence."""
+    said = complaint(*aiayn("translate", run.path, "a dog", "--file", tmp_path / "no"))
+    assert "Give sentences or --file, not both" in said
+
+
+@pytest.mark.parametrize("below", [".", "inside"])
+def test_an_output_that_is_a_file(aiayn, folder, run, tmp_path, below):
+    file = tmp_path / "text.en"
+    file.write_text("a dog\n")
+    output = file / below
+    for command in (
+        ("train", "grammar", "--corpus", folder, "--output", output),
+        ("export", run.path, "--to", "marian", "--output", output),
+    ):
+        said = complaint(*aiayn(*command))
+        assert "text.en is a file, not a folder: choose another --output" in said
+    assert file.read_text() == "a dog\n"
+
+
 def test_shows_a_corpus(aiayn, folder):
     status, out, _ = aiayn("corpus", folder, "--samples", 1)
     assert status == 0
@@ -247,6 +272,8 @@ def test_a_corpus_that_cannot_be_used(aiayn, folder):
     for language in ("en", "de"):
         (folder / f"train.{language}").write_text("\n \n")
     assert "train" in complaint(*aiayn("corpus", folder))
+    said = complaint(*aiayn("corpus", "grammar", "--samples", -3))
+    assert "--samples must be at least 0, not -3" in said
 
 
 def test_a_sentence_longer_than_the_learned_table(aiayn, run):

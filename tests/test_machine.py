@@ -18,6 +18,8 @@ def test_what_is_asked_for_is_what_one_gets():
 def test_a_device_that_is_not_there_is_said_in_a_sentence():
     with pytest.raises(InputError, match="one of auto, cpu, cuda and mps, not 'tpu'"):
         resolve_device("tpu")
+    with pytest.raises(InputError, match="or cuda:0 and so on, not 'cpu:x'"):
+        resolve_device("cpu:x")
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="'cuda' was asked for, but torch"):
             resolve_device("cuda")

@@ -26,6 +26,7 @@ from aiayn.data import (
     read_stream,
 )
 from aiayn.errors import InputError
+from aiayn.files import require_folder
 from aiayn.inference import (
     Parse,
     cross_attention_map,
@@ -142,6 +143,8 @@ def translate(
             trees need some 300.
         device: auto, cpu, cuda or mps.
     """
+    if text and file:
+        raise InputError("Give sentences or --file, not both.")
     model, tokenizer = load_translator(run, resolve_device(device))
     options = {
         "beam_size": beam_size,
@@ -240,6 +243,11 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
         raise InputError(f"--last must be at least 1, not {last}.")
     folder = RunFolder(run)
     paths = folder.checkpoints()[-last:]
+    if not paths:
+        raise InputError(
+            f"{run} holds no step-*.safetensors: name the folder of a run, as given to "
+            "'aiayn train --output'."
+        )
     weights, info = average_checkpoints(paths)
     save_tensors(output or folder.average, weights, info)
     print(f"{output or folder.average}: the mean of {', '.join(p.name for p in paths)}")
@@ -266,6 +274,7 @@ def export(
     if not isinstance(model, Transformer):
         raise InputError(f"{run} is a recurrent model; only a Transformer is exported.")
     folder = output or (run if run.is_dir() else run.parent) / to
+    require_folder(folder)
     if to == "marian":
         to_marian(model).save_pretrained(folder)
     else:
@@ -337,6 +346,8 @@ def corpus(
         split: Which part to show samples of.
         samples: How many.
     """
+    if samples < 0:
+        raise InputError(f"--samples must be at least 0, not {samples}.")
     loaded = load_corpus(name, source=source, target=target)
     for left, right in loaded.split(split)[:samples]:
         print(f"{source}  {left}\n{target}  {right}\n")

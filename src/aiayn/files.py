@@ -18,6 +18,20 @@ except ImportError:  # Windows
     fcntl = None
 
 
+def require_folder(path: Path) -> None:
+    """Refuse to make a folder where a file is in the way.
+
+    Args:
+        path: The folder, there or not.
+
+    Raises:
+        InputError: It, or what it is to lie in, is a file.
+    """
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise InputError(f"{place} is a file, not a folder: choose another --output.")
+
+
 @contextmanager
 def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]:
     """A stream whose bytes appear at path all at once, or not at all.

@@ -13,7 +13,7 @@ def resolve_device(name: str = "auto") -> torch.device:
     """The device of that name; 'auto' is CUDA, else Apple's MPS, else the CPU.
 
     Raises:
-        InputError: This machine, or this build of torch, has no such device.
+        InputError: There is no such device, or not on this machine or in this torch.
     """
     usable = {"cpu": True, "cuda": torch.cuda.is_available()}
     usable["mps"] = torch.backends.mps.is_available()
@@ -27,7 +27,13 @@ def resolve_device(name: str = "auto") -> torch.device:
             f"device {name!r} was asked for, but torch {torch.__version__} finds none "
             "on this machine: leave the device out, or say cpu."
         )
-    return torch.device(name)
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise InputError(
+            f"device is one of auto, cpu, cuda and mps, or cuda:0 and so on, not "
+            f"{name!r}."
+        ) from None
 
 
 def resolve_precision(name: str, device: torch.device) -> torch.dtype:

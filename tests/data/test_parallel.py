@@ -16,6 +16,13 @@ def two_files(tmp_path, source, target):
     return paths
 
 
+def test_one_pair_or_some():
+    text = ParallelText(("a", "b", "c"), ("A", "B", "C"))
+    assert text[0] == ("a", "A")
+    assert text[-1] == ("c", "C")
+    assert list(text[1:]) == [("b", "B"), ("c", "C")]
+
+
 def test_pairs_come_in_order(tmp_path):
     text = read_parallel(*two_files(tmp_path, "a\nb\n", "A\r\nB"))
     assert list(text) == [("a", "A"), ("b", "B")]

@@ -12,7 +12,15 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aiayn.data import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, normalise
+from aiayn.data import (
+    BOS_ID,
+    EOS_ID,
+    PAD_ID,
+    UNK_ID,
+    Tokenizer,
+    encode_lines,
+    normalise,
+)
 from aiayn.errors import InputError
 
 LINES = [
@@ -41,6 +49,17 @@ def test_the_special_tokens_stand_first(tokenizer):
     assert (tokenizer.pad_id, tokenizer.bos_id) == (PAD_ID, BOS_ID)
     assert (tokenizer.eos_id, tokenizer.unk_id) == (EOS_ID, UNK_ID)
     assert tokenizer.vocab_size == 70
+
+
+def test_one_text_is_no_list_of_sentences(tokenizer):
+    """It is an iterable of characters, and each would be a sentence."""
+    for use in (
+        lambda: Tokenizer.train("The old dog sleeps. " * 50, vocab_size=20),
+        lambda: tokenizer.encode_batch("ab"),
+        lambda: encode_lines("ab", tokenizer),
+    ):
+        with pytest.raises(InputError, match="not a text"):
+            use()
 
 
 def test_byte_pair_encoding_by_hand():

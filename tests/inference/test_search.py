@@ -443,6 +443,23 @@ def test_an_end_that_is_never_written_is_refused(search, ends):
         search(random_transformer(), random_source([2]), bos_id=bos_id, eos_id=eos_id)
 
 
+@pytest.mark.parametrize("name", ["bos_id", "eos_id"])
+@pytest.mark.parametrize("token", [-1, 10**6])
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_start_and_end_are_tokens(search, name, token):
+    """With an end that is none, a greedy search would never end."""
+    ends = {"bos_id": 1, "eos_id": 2} | {name: token}
+    with pytest.raises(InputError, match=f"{name} = {token} is no token"):
+        search(random_transformer(), random_source([2]), **ends)
+
+
+@pytest.mark.parametrize("source", [torch.tensor([5, 6, 2]), [[5, 6, 2]]], ids=type)
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_the_source_is_a_table_of_tokens(search, source, unchecked_shapes):
+    with pytest.raises(InputError, match=r"source must hold token ids of shape"):
+        search(random_transformer(), source, bos_id=1, eos_id=2)
+
+
 def test_more_outputs_than_the_beam_holds_cannot_be_had():
     with pytest.raises(InputError, match="num_best"):
         beam_search_n_best(random_transformer(), random_source([2]), num_best=5, **ENDS)

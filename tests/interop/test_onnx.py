@@ -92,6 +92,15 @@ def test_the_command_says_what_it_wrote_and_nothing_else(exported):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("changes", [{"num_decoder_layers": 0}, {"max_length": 5}])
+def test_what_cannot_be_exported_is_refused_at_once(changes, monkeypatch, tmp_path):
+    monkeypatch.setattr(interop_onnx, "find_spec", lambda name: True)
+    model = Transformer(TransformerConfig.tiny(vocab_size=20, **changes))
+    with pytest.raises(InputError, match="needs a decoder layer, and a max_length"):
+        interop_onnx.export_onnx(model, tmp_path / "onnx")
+    assert not (tmp_path / "onnx").exists()
+
+
 def test_without_onnx_a_sentence_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(interop_onnx, "find_spec", lambda name: None)
     model = Transformer(TransformerConfig.tiny(vocab_size=20))

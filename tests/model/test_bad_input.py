@@ -1,10 +1,17 @@
 """What a user may hand to a model by mistake: one sentence each."""
 
+import math
+
 import pytest
 import torch
 
 from aiayn.errors import InputError
-from aiayn.model import MultiHeadAttention, Transformer, causal_mask
+from aiayn.model import (
+    MultiHeadAttention,
+    PositionwiseFeedForward,
+    Transformer,
+    causal_mask,
+)
 from aiayn.model.attention import FUSED_ABOVE
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
@@ -97,3 +104,11 @@ def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
     right, _ = attention(x, x, x, mask, need_weights)
     followed, _ = attention(x, x, x, mask.to(kind) != 0, need_weights)
     assert followed.equal(right)
+
+
+@pytest.mark.parametrize("dropout", [-0.5, 1.0, 1.5, math.nan])
+def test_a_feed_forward_layer_drops_with_a_probability(dropout):
+    with pytest.raises(InputError, match="dropout is a probability"):
+        PositionwiseFeedForward(4, 8, dropout)
+    with pytest.raises(InputError, match="d_ff must be a whole number"):
+        PositionwiseFeedForward(4, 0)

@@ -127,6 +127,12 @@ def test_runs_of_other_settings_are_not_mixed(tiny, tmp_path):
         list(run_table3(tmp_path, ["base"], [1], **tiny | {"steps": 4}))
 
 
+def test_a_folder_that_is_a_file_is_refused_before_a_run(tiny, tmp_path):
+    (tmp_path / "text.en").write_text("a dog")
+    with pytest.raises(InputError, match=r"text\.en is a file, not a folder"):
+        next(run_table3(tmp_path / "text.en", ["base"], [1], **tiny))
+
+
 def test_the_command_prints_a_line_a_run(tiny, tmp_path, monkeypatch, capsys):
     usual = variations.miniature
     monkeypatch.setattr(

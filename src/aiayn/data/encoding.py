@@ -16,6 +16,7 @@ from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from aiayn.data.parallel import ParallelText
+from aiayn.data.text import refuse_text
 from aiayn.data.tokenizer import EOS_ID, Tokenizer
 from aiayn.errors import InputError
 from aiayn.files import write_atomically
@@ -159,6 +160,9 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
         lines: Sentences.
         tokenizer: Their vocabulary.
 
+    Raises:
+        InputError: lines is one text.
+
     Paper: §5.1.
 
     >>> text = load_corpus("grammar", size=200).train
@@ -167,6 +171,7 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
     >>> tokenizer.decode(ids) == text.source[0], end == EOS_ID
     (True, True)
     """
+    refuse_text(lines)
     lines = iter(lines)
     parts = []
     while chunk := list(islice(lines, CHUNK)):

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
 from aiayn.data.text import read_lines
 from aiayn.errors import InputError
@@ -44,8 +45,16 @@ class ParallelText:
     def __len__(self) -> int:
         return len(self.source)
 
-    def __getitem__(self, some: slice) -> "ParallelText":
-        """Some of the pairs: ``text[:1000]`` are the first thousand."""
+    @overload
+    def __getitem__(self, some: int) -> tuple[str, str]: ...
+
+    @overload
+    def __getitem__(self, some: slice) -> "ParallelText": ...
+
+    def __getitem__(self, some: int | slice) -> "tuple[str, str] | ParallelText":
+        """One pair, or some of them: ``text[:1000]`` are the first thousand."""
+        if not isinstance(some, slice):
+            return self.source[some], self.target[some]
         return ParallelText(self.source[some], self.target[some])
 
     def __iter__(self) -> Iterator[tuple[str, str]]:

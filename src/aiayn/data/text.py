@@ -43,6 +43,16 @@ _DAMAGED = (
 )
 
 
+def refuse_text(lines: object) -> None:
+    """One text is an iterable too: of characters, each of which would be a sentence.
+
+    Raises:
+        InputError: It is one text.
+    """
+    if isinstance(lines, str):
+        raise InputError("lines must be a list of sentences, not a text: give [text].")
+
+
 def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
     r"""The lines of a UTF-8 text, one by one, without their line ends.
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
+from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.files import open_ordinary, write_atomically
 
@@ -140,10 +141,12 @@ class Tokenizer:
             seed: Of that sample.
 
         Raises:
-            InputError: The lines hold no text, or vocab_size is more or less than
-                they allow.
+            InputError: The lines hold no text, or are one; or vocab_size is more or
+                less than they allow.
         """
         import sentencepiece
+
+        refuse_text(lines)
 
         sample = map(normalise, _sample(lines, max_lines, seed))
         # The trainer passes over a line that holds ▅, its own mark for the unknown.
@@ -218,7 +221,12 @@ class Tokenizer:
         return self._processor.encode(normalise(text))
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """`encode` for many texts, faster than one by one."""
+        """`encode` for many texts, faster than one by one.
+
+        Raises:
+            InputError: texts is one text.
+        """
+        refuse_text(texts)
         return self._processor.encode([normalise(text) for text in texts])
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -104,12 +104,17 @@ def output_limits(
         extra_length: An output may have this many tokens more than its input.
         max_length: None, or a limit for every output.
 
+    Raises:
+        InputError: A limit makes no sense, or source has another shape.
+
     Paper: §6.1, 'maximum output length during inference to input length + 50'.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
     >>> output_limits(model, torch.tensor([[5, 6, 2], [7, 2, 0]]))
     tensor([53, 52])
     """
+    if not isinstance(source, Tensor) or source.dim() != 2:
+        raise InputError("source must hold token ids of shape (sentences, length).")
     if extra_length < 0 or (max_length is not None and max_length < 1):
         raise InputError(
             "extra_length must not be negative and max_length must be at least 1, not "
@@ -125,8 +130,16 @@ def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
     """Refuse an end token that is never written: only the limit would end an output.
 
     Raises:
-        InputError: It is the start token too, as in some models, or the padding.
+        InputError: It is the start token too, as in some models, or the padding; or one
+            of the two is no token.
     """
+    size = getattr(model.config, "vocab_size", math.inf)
+    for name, token in (("bos_id", bos_id), ("eos_id", eos_id)):
+        if not 0 <= token < size:
+            raise InputError(
+                f"{name} = {token} is no token: vocab_size = {size} allows 0 to "
+                f"{size - 1}."
+            )
     if eos_id in (bos_id, model.config.pad_id):
         raise InputError(
             f"eos_id = {eos_id} must differ from bos_id = {bos_id} and from pad_id = "

@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from aiayn.data import Tokenizer, TokenRows, encode_lines, map_batches
+from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
 from aiayn.inference.greedy import greedy_search
@@ -119,8 +120,7 @@ def translate_stream(
     >>> sum(1 for german in translate_stream(lines, model, tokenizer, beam_size=1))
     2
     """
-    if isinstance(lines, str):  # which is an iterable of characters
-        raise InputError("lines must be a list of sentences, not a text: give [text].")
+    refuse_text(lines)
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
     first_line = options.pop("first_line", 1)
@@ -188,8 +188,7 @@ def encode_sources(
     Raises:
         InputError: As `translate`.
     """
-    if isinstance(lines, str):
-        raise InputError("lines must be a list of sentences, not a text: give [text].")
+    refuse_text(lines)
     config = model.config
     if tokenizer.vocab_size != config.vocab_size:
         raise InputError(

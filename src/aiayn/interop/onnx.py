@@ -51,7 +51,8 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
         The two files.
 
     Raises:
-        InputError: onnx or onnxscript is not installed.
+        InputError: onnx or onnxscript is not installed, or the model has no decoder
+            layer, or a max_length of hardly any tokens.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
     >>> [path.name for path in export_onnx(model, "my-model")]
@@ -60,6 +61,10 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
             f"The export needs {' and '.join(missing)}: run  pip install 'aiayn[onnx]'."
+        )
+    if model.config.num_decoder_layers == 0 or model.config.max_length <= LENGTH:
+        raise InputError(
+            f"The export needs a decoder layer, and a max_length of more than {LENGTH}."
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

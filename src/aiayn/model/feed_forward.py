@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
 from aiayn.model.products import Linear
+from aiayn.model.validation import check_rates, check_sizes
 
 
 class PositionwiseFeedForward(nn.Module):
@@ -22,6 +23,9 @@ class PositionwiseFeedForward(nn.Module):
         d_ff: Width in between.
         dropout: Probability that an inner unit is dropped (not in the paper).
 
+    Raises:
+        InputError: A size is not positive, or dropout lies outside [0, 1).
+
     Paper: §3.3, equation (2).
 
     What stands at one position changes nothing at another:
@@ -34,6 +38,8 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()
+        check_sizes(1, d_model=d_model, d_ff=d_ff)
+        check_rates(dropout=dropout)
         self.dropout = Dropout(dropout)
         self.inner = Linear(d_model, d_ff)
         self.outer = Linear(d_ff, d_model)

@@ -50,6 +50,9 @@ def sinusoidal_positional_encoding(
 class SinusoidalPositionalEncoding(nn.Module):
     r"""Adds the sinusoids to a sequence. Nothing is learned and no length is too long.
 
+    Positions that are given one by one must lie in the table, which grows with the
+    sequences only.
+
     $$x_{pos} + PE_{pos}$$
 
     Args:
@@ -121,7 +124,8 @@ class LearnedPositionalEncoding(nn.Module):
         """Add positions ``start``, ``start + 1``, … to x, or those that are given.
 
         Raises:
-            InputError: The sequence is longer than the table.
+            InputError: The sequence is longer than the table. (Positions that are given
+            are not looked at: on a GPU the program would have to wait for them.)
         """
         end = start + x.size(1)
         if end > self.table.size(0):

@@ -20,6 +20,7 @@ from aiayn.data import (
     pack_pairs,
 )
 from aiayn.errors import InputError
+from aiayn.files import require_folder
 from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
 from aiayn.training.config import TrainingConfig
@@ -62,8 +63,9 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     """Make the folder of a new run.
 
     Raises:
-        InputError: There is a run in it.
+        InputError: There is a run in it, or it is a file.
     """
+    require_folder(run.path)
     if not run.is_free():
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "

@@ -22,6 +22,7 @@ from typing import Any
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import ParallelText, TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
+from aiayn.files import require_folder
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine, resolve_device
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
@@ -201,11 +202,13 @@ def run_table3(
         All runs in turn, those of earlier commands as they were recorded.
 
     Raises:
-        InputError: The folder holds a run that was made with other settings.
+        InputError: The folder is a file, or holds a run that was made with other
+            settings.
         KeyboardInterrupt: It was stopped; finished runs are kept.
 
     Paper: §6.2, Table 3.
     """
+    require_folder(output)
     for seed in seeds:
         for row in rows:
             path = output / f"{re.sub(r'[^a-z0-9.]+', '-', row.lower())}-{seed}.json"
