@@ -110,6 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = parser.parse_args(arguments)
     known = bank()
     if words.private:
+        if not words.private.is_file():
+            raise SystemExit(f"{words.private}: there is no such file.")
         own = yaml.safe_load(words.private.read_text(encoding="utf-8"))
         if both := sorted(set(own) & set(known)):
             raise SystemExit(

@@ -21,8 +21,9 @@ from course.for_otter import write_otter
 from course.solutions import stub
 
 # The first has functions, values and words, and a check whose inputs are drawn; the
-# second a function and words without a check.
-CHAPTERS = ("03-attention", "16-train-a-translator")
+# second a function and words without a check; the third keeps its tests in a dictionary
+# that a decorator fills.
+CHAPTERS = ("03-attention", "16-train-a-translator", "bug-clinic")
 # Right on the inputs that the visible check shows, and wrong on all others.
 BY_HEART = """\
 CHECK = chapter_03.soft_lookup

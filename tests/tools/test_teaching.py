@@ -5,11 +5,14 @@ import math
 import re
 from collections import Counter
 
+import nbformat
 import pytest
 import teaching
 import yaml
 from chapters import parts
 from exercises import NOTEBOOKS, all_exercises
+
+from slides.deck import slides_of
 
 LESSONS = teaching.lessons()
 BANK = teaching.questions()
@@ -82,6 +85,15 @@ def test_a_plan_leads_to_places_that_exist(name):
     slugs += [one["at"] for one in plan["expect"]] + [plan["show"]["at"]]
     assert set(slugs) <= set(teaching.headings(name))
     assert plan["show"]["chart"] in section(name, plan["show"]["at"])
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_plan_s_chart_is_on_a_slide(name):
+    """A teacher who shows the deck has it there."""
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    figures = [slide.cell for slide in slides_of(notebook) if slide.kind == "figure"]
+    shown = [re.sub(r'"\s*\n\s*"', "", cell.source) for cell in figures if cell]
+    assert any(LESSONS[name]["show"]["chart"] in source for source in shown)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -5,9 +5,9 @@ run a hundred chapters. A name belongs to the last cell before its use that bind
 and to those cells in between that may change what it is bound to: an assignment to a
 part of it, or a call made for its effect.
 
-This reads the code and runs nothing, so a call that changes its argument and returns
-something escapes it. ``make test-course`` runs every assignment; a cell that one of
-them misses gets the tag ``needed``.
+This reads the code and runs nothing, so what changes a thing out of its sight escapes
+it: a call that returns something too, or a decorator that keeps a list. A cell that an
+assignment misses for that gets the tag ``needed``.
 """
 
 import ast

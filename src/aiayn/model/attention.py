@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
         num_heads: The paper's h.
         d_k: Width of a head's queries and keys; None: d_model / num_heads.
         d_v: Width of a head's values; None: d_model / num_heads.
-        dropout: Probability that a weight is dropped in training (not in the paper).
+        dropout: Probability that a weight is dropped in training (not in §5.4).
 
     Raises:
         InputError: A size is not positive, dropout lies outside [0, 1), num_heads does

@@ -82,7 +82,7 @@ class TransformerConfig:
     dropout: float = 0.1
     """Dropout on every sub-layer's output and on the embeddings (paper: §5.4)."""
     attention_dropout: float = 0.0
-    """Dropout on attention weights: not in the paper, 0.1 in tensor2tensor's v2."""
+    """Dropout on attention weights: not in §5.4, 0.1 in tensor2tensor's v2."""
     activation_dropout: float = 0.0
     """Dropout after the ReLU: not in the paper, 0.1 in tensor2tensor's v2."""
     norm: Literal["post", "pre"] = "post"

@@ -36,11 +36,16 @@ clipped = FunctionCheck(
     exercise="17.1",
     reference=_clipped,
     cases=lambda: [
+        (list("xab"), list("ab"), 2),  # the last pair is all there is to find
         (list("aaacbb"), list("aaccccd"), 1),  # each mistake gives another number
         (list("ababab"), list("abxab"), 2),
         (list("ab"), list("abc"), 3),
     ],
     mistakes=(
+        Mistake(
+            lambda hypothesis, reference, n: _clipped(hypothesis[:-1], reference, n),
+            "the last n-gram is left out: where does the last one begin?",
+        ),
         Mistake(
             _unclipped,
             "not clipped: an n-gram that the reference has once counts once, however "
