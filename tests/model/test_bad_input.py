@@ -110,5 +110,3 @@ def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
 def test_a_feed_forward_layer_drops_with_a_probability(dropout):
     with pytest.raises(InputError, match="dropout is a probability"):
         PositionwiseFeedForward(4, 8, dropout)
-    with pytest.raises(InputError, match="d_ff must be a whole number"):
-        PositionwiseFeedForward(4, 0)

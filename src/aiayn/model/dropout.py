@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.forms import is_plain
+from aiayn.model.validation import check_rates
 
 _LEVELS = 2**16
 
@@ -22,11 +23,15 @@ class Dropout(nn.Module):
     Args:
         p: The probability; on a CPU it is rounded to the nearest of 65,536 levels.
 
+    Raises:
+        InputError: p lies outside [0, 1).
+
     Paper: §5.4; Srivastava et al. (2014).
     """
 
     def __init__(self, p: float) -> None:
         super().__init__()
+        check_rates(dropout=p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -6,7 +6,6 @@ from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
 from aiayn.model.products import Linear
-from aiayn.model.validation import check_rates, check_sizes
 
 
 class PositionwiseFeedForward(nn.Module):
@@ -24,7 +23,7 @@ class PositionwiseFeedForward(nn.Module):
         dropout: Probability that an inner unit is dropped (not in the paper).
 
     Raises:
-        InputError: A size is not positive, or dropout lies outside [0, 1).
+        InputError: dropout lies outside [0, 1).
 
     Paper: §3.3, equation (2).
 
@@ -38,8 +37,6 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()
-        check_sizes(1, d_model=d_model, d_ff=d_ff)
-        check_rates(dropout=dropout)
         self.dropout = Dropout(dropout)
         self.inner = Linear(d_model, d_ff)
         self.outer = Linear(d_ff, d_model)
