@@ -94,14 +94,15 @@ def remove_parts(folder: Path) -> None:
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def hold(folder: Path, make: bool = True) -> Iterator[None]:
     """Keep a folder to this process until the block ends, or the process does.
 
     Nothing is written, so a kill leaves nothing behind. Where folders cannot be locked
     (Windows, some network disks) everybody gets in, as without.
 
     Args:
-        folder: It is made if need be; if that fails, the first write will say so.
+        folder: What to keep. If it is not there, the first write will say so.
+        make: Make it if need be.
 
     Raises:
         InputError: Another process holds it.
@@ -109,7 +110,8 @@ def hold(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         if fcntl is not None:
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                if make:
+                    folder.mkdir(parents=True, exist_ok=True)
                 handle = os.open(folder, os.O_RDONLY)
                 stack.callback(os.close, handle)
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

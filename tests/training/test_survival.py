@@ -252,6 +252,21 @@ def test_a_folder_that_is_removed_under_a_training(config, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_folder_that_is_removed_as_a_training_resumes(config, monkeypatch):
+    """Right after its configuration was read: not even an empty one is made anew."""
+    train(config)
+
+    def read_and_remove(path):
+        read = read_json(path)
+        shutil.rmtree(config.output)
+        return read
+
+    monkeypatch.setattr("aiayn.training.start.read_json", read_and_remove)
+    with pytest.raises(InputError, match="was moved or removed"):
+        resume_training(config.output)
+    assert not config.output.exists()
+
+
 def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
     """Not a mock: the system itself refuses to write on."""
     path = tmp_path / "state.safetensors"

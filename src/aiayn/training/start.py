@@ -118,7 +118,8 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     with (
         processes(device) as group,
         plain_form(config.plain),
-        hold(run.path) if group.first else nullcontext(),
+        # One that was moved away in between is not made anew.
+        hold(run.path, make=not resume) if group.first else nullcontext(),
     ):
         if not resume:
             prepare_folder(config, run, group)
