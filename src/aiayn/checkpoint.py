@@ -23,10 +23,16 @@ MAX_INFO_BYTES = 1_000_000
 MAX_JSON_BYTES = 16 * 2**20
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write content as indented JSON, atomically."""
+def write_json(path: Path, content: Any, make_folder: bool = True) -> None:
+    """Write content as indented JSON, atomically.
+
+    Args:
+        path: The file to make or to replace.
+        content: What JSON can hold.
+        make_folder: Make the file's folder if need be.
+    """
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    with write_atomically(path) as stream:
+    with write_atomically(path, make_folder) as stream:
         stream.write(text.encode())
 
 

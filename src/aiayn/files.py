@@ -105,13 +105,19 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
         make: Make it if need be.
 
     Raises:
-        InputError: Another process holds it.
+        InputError: Another process holds it, or it cannot be made.
     """
+    if make:
+        require_folder(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{folder} cannot be made: {error.strerror}. Choose another folder."
+            ) from error
     with ExitStack() as stack:
         if fcntl is not None:
             try:
-                if make:
-                    folder.mkdir(parents=True, exist_ok=True)
                 handle = os.open(folder, os.O_RDONLY)
                 stack.callback(os.close, handle)
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

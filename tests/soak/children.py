@@ -49,6 +49,8 @@ class Children:
 
     def __init__(self, config, count=1, victim=0, first=None):
         self.config, self.said = config, config.output.parent / "said"
+        # Once and now: whoever looks later may find that the folder has gone.
+        self._resumes = RunFolder(config.output).config.exists()
         self.said.write_text("")
         self.pids = []
         # Held until the end, lest another program takes the port before they meet.
@@ -103,13 +105,13 @@ class Children:
             )
         if first is not None:
             first()
-        os._exit(_train(self.config))
+        os._exit(_train(self.config, self._resumes))
 
 
-def _train(config):
+def _train(config, resumes):
     """Train or resume, as the command line would; the exit status."""
     try:
-        if RunFolder(config.output).config.exists():
+        if resumes:
             resume_training(config.output)
         else:
             train(config)

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from functools import partial
 
+from aiayn.run import RunFolder
 from tests.soak.children import Children
 from tests.soak.kills import difference, prepare, result
 
@@ -69,7 +70,7 @@ def _train(config, kind, moment, size):
     children = Children(config, first=first.get(kind))
     if kind == "away":
         time.sleep(moment)
-        if run.exists():
+        if RunFolder(run).config.exists():  # an empty one may be made anew
             run.rename(away)
     [status] = children.wait()
     said = children.said.read_text()

@@ -20,7 +20,6 @@ from aiayn.data import (
     pack_pairs,
 )
 from aiayn.errors import InputError
-from aiayn.files import require_folder
 from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
 from aiayn.training.config import TrainingConfig
@@ -60,12 +59,11 @@ def check_model(config: TrainingConfig) -> None:
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
-    """Make the folder of a new run.
+    """Write a new run's configuration into its folder, which is there.
 
     Raises:
-        InputError: There is a run in it, or it is a file.
+        InputError: There is a run in it.
     """
-    require_folder(run.path)
     if not run.is_free():
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "
@@ -77,7 +75,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
         for path in run.path.glob("pairs.*.npy"):
             path.unlink()
         run.log.unlink(missing_ok=True)
-        write_json(run.config, config.as_dict())
+        write_json(run.config, config.as_dict(), make_folder=False)
 
 
 def prepare_data(

@@ -132,7 +132,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         session.resume() if saved else session.begin()
         if resume and group.first:
             run.require()
-            write_json(run.config, config.as_dict())
+            write_json(run.config, config.as_dict(), make_folder=False)
         with stop_request() as stop:
             session.train(stop)
         session.finish()
