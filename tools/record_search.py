@@ -5,8 +5,10 @@ Usage: python tools/record_search.py RUN [RUN ...] --trained-by COMMAND
 Each RUN is a folder that ``aiayn train`` wrote, one a seed, with several checkpoints;
 COMMAND is what was typed to train them. One thing at a time is varied around the
 paper's search, on the validation set. The test set is scored once for each run, with
-what was chosen on validation. Some six minutes of one core for each run on Multi30k;
-with ``--keep 10`` in training, the mean of 10 checkpoints is tried too.
+what was chosen on validation. With several runs, the first two of them, three, …, all
+also write together, as an ensemble; all together translate the test set once. Some
+three minutes of one core for each run on Multi30k; with ``--keep 10`` in training, the
+mean of 10 checkpoints is tried too.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer, encode_lines, load_corpus, map_batches
 from aiayn.data.parallel import ParallelText
 from aiayn.errors import InputError
-from aiayn.inference import Hypothesis, evaluate_bleu, load_translator
+from aiayn.inference import Ensemble, Hypothesis, evaluate_bleu, load_translator
 from aiayn.inference.bleu import bleu, bootstrap_differences, sentence_counts
 from aiayn.inference.translation import encode_sources, search
 from aiayn.inference.words import split_compounds, words_13a
@@ -142,25 +144,7 @@ class Run:
     def decode(self, setting: Setting, text: ParallelText) -> Found:
         """Search any text."""
         self.load(setting.averaged)
-        counted = Counted(self.model)
-        rows = encode_sources(text.source, self.model, self.tokenizer)
-        began = time.process_time()
-        found = map_batches(
-            lambda source: search(
-                counted,  # type: ignore[arg-type]  # all that a search asks for
-                source,
-                self.tokenizer,
-                beam_size=setting.beam,
-                length_penalty=setting.alpha,
-                extra_length=setting.extra,
-            ),
-            rows,
-            BATCH,
-        )
-        seconds = time.process_time() - began
-        texts = self.tokenizer.decode_batch([one.tokens for one in found])
-        counts = counts_13a(texts, text.target)
-        return Found(found, texts, counts, counted.steps, counted.rows, seconds)
+        return decode(self.model, self.tokenizer, setting, text)
 
     def row(self, setting: Setting) -> dict[str, Any]:
         """A setting beside the paper's; a beam also beside one of 4."""
@@ -207,21 +191,16 @@ class Run:
 
     def perplexities(self) -> list[dict[str, Any]]:
         """Each average's perplexity a piece, and that of the single checkpoints."""
-        pieces = encode_lines(self.validation.target, self.tokenizer).lengths.sum()
-
-        def perplexity() -> float:
-            total = log_probabilities(self.model, self.tokenizer, self.validation).sum()
-            return round(float(np.exp(-total / pieces)), 4)
-
+        given = self.model, self.tokenizer, self.validation
         rows = []
         paths = self.folder.checkpoints()
         for number in sorted({1, 2, 5, 10} & set(range(1, len(paths) + 1))):
             self.load(number)
-            rows.append({"averaged": number, "perplexity": perplexity()})
+            rows.append({"averaged": number, "perplexity": perplexity(*given)})
         for path in paths[:-1]:
             load_weights(self.model, average_checkpoints([path])[0], path)
             self.loaded = 0
-            rows.append({"checkpoint": path.stem, "perplexity": perplexity()})
+            rows.append({"checkpoint": path.stem, "perplexity": perplexity(*given)})
         return rows
 
     def choice(self) -> Setting:
@@ -279,6 +258,59 @@ class Run:
         """Target pieces that the training saw."""
         log = self.folder.read_log()
         return sum(line["tokens"] for line in log if line["event"] == "train")
+
+
+def decode(
+    model: Any, tokenizer: Tokenizer, setting: Setting, text: ParallelText
+) -> Found:
+    """Search a text with whatever weights the model has."""
+    counted = Counted(model)
+    rows = encode_sources(text.source, model, tokenizer)
+    began = time.process_time()
+    found = map_batches(
+        lambda source: search(
+            counted,  # type: ignore[arg-type]  # all that a search asks for
+            source,
+            tokenizer,
+            beam_size=setting.beam,
+            length_penalty=setting.alpha,
+            extra_length=setting.extra,
+        ),
+        rows,
+        BATCH,
+    )
+    seconds = time.process_time() - began
+    texts = tokenizer.decode_batch([one.tokens for one in found])
+    counts = counts_13a(texts, text.target)
+    return Found(found, texts, counts, counted.steps, counted.rows, seconds)
+
+
+def ensembles(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The paper's search by the first two runs together, the first three, …, all."""
+    rows = []
+    for number in range(2, len(runs) + 1):
+        some = runs[:number]
+        alone = [run.find(PAPER) for run in some]
+        for run in some:
+            run.load(PAPER.averaged)
+        model = Ensemble([run.model for run in some])
+        tokenizer, text = some[0].tokenizer, some[0].validation
+        found = decode(model, tokenizer, PAPER, text)
+        rows.append(
+            {
+                "runs": [run.folder.path.name for run in some],
+                "bleu": round(bleu(found.counts.sum(axis=0)), 3),
+                "differences": [difference(found.counts, x.counts) for x in alone],
+                "perplexity": perplexity(model, tokenizer, text),
+                "decoder_rows": number * found.rows,
+                "cpu_seconds": round(found.seconds, 2),
+            }
+        )
+        if number == len(runs):
+            test = decode(model, tokenizer, PAPER, some[0].test)
+            scored = evaluate_bleu(test.texts, some[0].test.target)
+            rows[-1]["test"] = {"bleu": scored.score, "printed": scored.text}
+    return rows
 
 
 def every(text: ParallelText, number: int) -> ParallelText:
@@ -351,6 +383,13 @@ def log_probabilities(
     return found
 
 
+def perplexity(model: Any, tokenizer: Tokenizer, text: ParallelText) -> float:
+    """Of the references, a piece."""
+    pieces = encode_lines(text.target, tokenizer).lengths.sum()
+    total = log_probabilities(model, tokenizer, text).sum()
+    return round(float(np.exp(-total / pieces)), 4)
+
+
 def compact(numbers: np.ndarray) -> str:
     """Whole numbers as one text: a record stays small."""
     return " ".join(map(str, numbers.flatten().tolist()))
@@ -367,14 +406,14 @@ def main() -> None:
     words = parser.parse_args()
     torch.set_num_threads(1)
     began = time.process_time()
+    runs = [Run(path, words.sentences, words.part) for path in words.runs]
     content = {
         "command": " ".join(["python tools/record_search.py", *_typed(words)]),
         "trained_by": words.trained_by,
         "commit": commit(),
         "machine": describe_machine(),
-        "runs": [
-            Run(path, words.sentences, words.part).record() for path in words.runs
-        ],
+        "runs": [run.record() for run in runs],
+        "ensembles": ensembles(runs),
     }
     content["cpu_seconds"] = round(time.process_time() - began)
     write_json(RECORDS / f"{words.name}.json", content)
@@ -385,7 +424,7 @@ def main() -> None:
 def _typed(words: argparse.Namespace) -> list[str]:
     """The command line without the folders that are above the runs."""
     runs = [f"runs/{path.name}" for path in words.runs]
-    options = [f'--trained-by "{words.trained_by}"']
+    options = [f"--trained-by '{words.trained_by}'"]
     for name, default in {"sentences": 1014, "part": 300}.items():
         if getattr(words, name) != default:
             options.append(f"--{name} {getattr(words, name)}")

@@ -18,6 +18,7 @@ from aiayn.data import (
     TREES,
     Corpus,
     TokenBatches,
+    Tokenizer,
     encode_pairs,
     load_corpus,
     load_treebank,
@@ -28,10 +29,12 @@ from aiayn.data import (
 from aiayn.errors import InputError
 from aiayn.files import require_folder
 from aiayn.inference import (
+    Ensemble,
     Parse,
     cross_attention_map,
     evaluate_bleu,
     exact_match_rate,
+    load_ensemble,
     load_translator,
     parse,
     perplexity,
@@ -43,6 +46,7 @@ from aiayn.inference import translate as translate_lines
 from aiayn.interop import export_onnx, to_marian
 from aiayn.machine import resolve_device
 from aiayn.model import Transformer
+from aiayn.model.description import Translator
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
@@ -56,6 +60,8 @@ from aiayn.training import train as train_translator
 from aiayn.trees import BracketScore
 
 app = tyro.extras.SubcommandApp()
+
+Others = Annotated[tuple[Path, ...], tyro.conf.arg(name="with")]
 
 _RECIPES = {
     name: (recipe(), recipe.__doc__ or "")
@@ -118,6 +124,7 @@ def translate(
     run: Positional[Path],
     text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
     file: Path | None = None,
+    others: Others = (),
     weights: bool = False,
     beam_size: int = 4,
     length_penalty: float = 0.6,
@@ -132,10 +139,14 @@ def translate(
 
     echo "A dog runs." | aiayn translate runs/multi30k --weights
 
+    aiayn translate runs/seed-1 "A dog runs." --with runs/seed-2 runs/seed-3
+
     Args:
         run: A run's folder, or one of its .safetensors files.
         text: Sentences, each in quotation marks.
         file: A file with one sentence a line.
+        others: More runs, of the same tokenizer, that write together with it as an
+            ensemble.
         weights: Show what each piece looked at while it was written.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: How much longer outputs are favoured (the paper's α).
@@ -145,7 +156,9 @@ def translate(
     """
     if text and file:
         raise InputError("Give sentences or --file, not both.")
-    model, tokenizer = load_translator(run, resolve_device(device))
+    if weights and others:
+        raise InputError("--weights shows what one model looked at; leave out --with.")
+    model, tokenizer = _load(run, others, device)
     options = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,
@@ -172,6 +185,7 @@ def evaluate(
     run: Positional[Path],
     split: str = "test",
     corpus: str | None = None,
+    others: Others = (),
     beam_size: int | None = None,
     length_penalty: float | None = None,
     lowercase: bool = False,
@@ -185,10 +199,14 @@ def evaluate(
 
     aiayn evaluate runs/grammar --split combinations --beam-size 1
 
+    aiayn evaluate runs/seed-1 --with runs/seed-2 runs/seed-3
+
     Args:
         run: A run's folder, or one of its .safetensors files.
         split: Which part of the corpus: test, validation, …
         corpus: Another corpus than the one that it was trained on.
+        others: More runs, of the same tokenizer, that write together with it as an
+            ensemble.
         beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
             4, or 21 for a parser.
         length_penalty: How much longer outputs are favoured (the paper's α). Left out:
@@ -196,7 +214,7 @@ def evaluate(
         lowercase: Count words that differ in case only as the same.
         device: auto, cpu, cuda or mps.
     """
-    model, tokenizer = load_translator(run, resolve_device(device))
+    model, tokenizer = _load(run, others, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
     config = TrainingConfig.from_dict(read_json(folder.config))
     name = corpus or config.corpus
@@ -218,6 +236,15 @@ def evaluate(
     print(score)
     print(f"perplexity = {scores.perplexity:.3f} ({scores.tokens:,} pieces)")
     print(f"exact matches = {exact_match_rate(hypotheses, text.target):.1%}")
+
+
+def _load(
+    run: Path, others: Sequence[Path], device: str
+) -> tuple[Translator | Ensemble, Tokenizer]:
+    place = resolve_device(device)
+    if others:
+        return load_ensemble([run, *others], place)
+    return load_translator(run, place)
 
 
 def _bracket_line(score: BracketScore, parses: Sequence[Parse]) -> str:

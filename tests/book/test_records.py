@@ -69,9 +69,12 @@ def test_the_searches_can_be_compared_and_repeated():
     """Chapter 17 draws any number of runs; each begins with the paper's setting."""
     record = load_record("search")
     assert record["command"].startswith("python tools/record_search.py runs/")
-    assert record["trained_by"].startswith("aiayn train ")
+    assert "aiayn train " in record["trained_by"]
     assert len(record["commit"]) == 40
     assert record["machine"]["processor"]
+    names = [run["name"] for run in record["runs"]]
+    together = [one["runs"] for one in record["ensembles"]]
+    assert together == [names[:n] for n in range(2, len(names) + 1)]
     for run in record["runs"]:
         TrainingConfig.from_dict(run["config"])
         paper, *others = run["settings"]

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from aiayn.inference import Ensemble
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 
@@ -25,6 +26,12 @@ def random_recurrent(vocab_size=9, seed=0, **changes):
     torch.manual_seed(seed)
     config = RecurrentConfig(vocab_size=vocab_size, **({"d_model": 8} | changes))
     return enlarge(RecurrentTranslator(config))
+
+
+def random_ensemble(vocab_size=9, seed=0):
+    """Two kinds of model, of different widths."""
+    wide = random_transformer(vocab_size, seed, d_model=12)
+    return Ensemble([wide, random_recurrent(vocab_size, seed + 1)])
 
 
 def enlarge(model):

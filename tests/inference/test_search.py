@@ -24,6 +24,7 @@ from tests.inference.models import (
     EOS,
     PAD,
     TableModel,
+    random_ensemble,
     random_recurrent,
     random_source,
     random_transformer,
@@ -36,6 +37,7 @@ MODELS = {
     "learned positions": lambda **k: random_transformer(positions="learned", **k),
     "recurrent": random_recurrent,
     "without attention": lambda **k: random_recurrent(attention=False, **k),
+    "ensemble": random_ensemble,
 }
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 kinds = st.sampled_from(list(MODELS.values()))

@@ -6,6 +6,7 @@ from aiayn.inference.attention_map import (
     render_attention,
 )
 from aiayn.inference.beam import beam_search, beam_search_n_best
+from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.evaluation import (
     BleuResult,
     PerplexityResult,
@@ -20,7 +21,7 @@ from aiayn.inference.hypothesis import (
     gnmt_length_penalty,
     output_limits,
 )
-from aiayn.inference.loading import load_translator
+from aiayn.inference.loading import load_ensemble, load_translator
 from aiayn.inference.parsing import Parse, parse, score_parses
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
@@ -28,6 +29,7 @@ from aiayn.inference.uncached import Uncached
 __all__ = [
     "AttentionMap",
     "BleuResult",
+    "Ensemble",
     "Hypothesis",
     "Parse",
     "PerplexityResult",
@@ -40,6 +42,7 @@ __all__ = [
     "exact_match_rate",
     "gnmt_length_penalty",
     "greedy_search",
+    "load_ensemble",
     "load_translator",
     "output_limits",
     "parse",

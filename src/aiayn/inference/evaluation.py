@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from aiayn.data import Batch
 from aiayn.errors import InputError
+from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.hypothesis import evaluating, log_softmax
 from aiayn.model import shift_right
 from aiayn.model.description import Translator
@@ -122,7 +123,7 @@ def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> fl
 
 
 def perplexity(
-    model: Translator, batches: Iterable[Batch], *, bos_id: int
+    model: Translator | Ensemble, batches: Iterable[Batch], *, bos_id: int
 ) -> PerplexityResult:
     r"""How well a model predicts the targets, each piece from the right ones before it.
 

@@ -1,12 +1,15 @@
 """From a folder or file on disk to a model that translates."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from aiayn.checkpoint import load_tensors
 from aiayn.data import Tokenizer
+from aiayn.errors import InputError
+from aiayn.inference.ensemble import Ensemble
 from aiayn.machine import resolve_device
 from aiayn.model.description import Translator, restore_model
 from aiayn.run import RunFolder
@@ -43,3 +46,36 @@ def load_translator(
     model = restore_model(info.get("model"), weights, file)
     tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)
     return model.to(device).eval(), tokenizer
+
+
+def load_ensemble(
+    paths: Sequence[Path | str], device: torch.device | str = "cpu"
+) -> tuple[Ensemble, Tokenizer]:
+    """Load several trained models that write together, and the tokenizer they share.
+
+    Args:
+        paths: As for `load_translator`, one a model.
+        device: Where the models shall compute.
+
+    Returns:
+        The ensemble, in evaluation mode, and the tokenizer.
+
+    Raises:
+        InputError: As `load_translator`; or a model was trained with another tokenizer
+            than the first.
+
+    Paper: Table 2 sets its single models beside ensembles of others.
+
+    >>> runs = "runs/grammar-1", "runs/grammar-2"  # after trainings from two seeds
+    >>> model, tokenizer = load_ensemble(runs)
+    >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
+    """
+    found = [load_translator(path, device) for path in paths]
+    for path, (_, tokenizer) in zip(paths, found, strict=True):
+        if tokenizer.digest != found[0][1].digest:
+            raise InputError(
+                f"{path} was trained with another tokenizer than {paths[0]}: to write "
+                "together, models must share one. Train both on the same corpus with "
+                "the same --model.vocab-size."
+            )
+    return Ensemble([model for model, _ in found]).eval(), found[0][1]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
+from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.translation import translate
 from aiayn.model.description import Translator
 from aiayn.tree_repair import repair, with_tags
@@ -28,7 +29,7 @@ class Parse:
 
 def parse(
     sentences: Sequence[str],
-    model: Translator,
+    model: Translator | Ensemble,
     tokenizer: Tokenizer,
     *,
     beam_size: int = 21,

@@ -14,6 +14,7 @@ from aiayn.data import Tokenizer, TokenRows, encode_lines, map_batches
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
+from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.greedy import greedy_search
 from aiayn.inference.hypothesis import Hypothesis
 from aiayn.model import TransformerConfig
@@ -29,7 +30,7 @@ _CHUNK_CHARACTERS = 1_000_000
 
 def translate(
     lines: Sequence[str],
-    model: Translator,
+    model: Translator | Ensemble,
     tokenizer: Tokenizer,
     *,
     beam_size: int = 4,
@@ -44,7 +45,7 @@ def translate(
     Args:
         lines: Sentences. One that is empty, or nothing but white space and control
             characters, has an empty translation.
-        model: On whichever device it should run.
+        model: On whichever device it should run; or an `Ensemble` of several.
         tokenizer: The one that the model was trained with.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: α of the length penalty.
@@ -90,7 +91,7 @@ def translate(
 
 def translate_stream(
     lines: Iterable[str],
-    model: Translator,
+    model: Translator | Ensemble,
     tokenizer: Tokenizer,
     *,
     chunk_lines: int = 1000,
@@ -143,7 +144,7 @@ def _chunks(lines: Iterable[str], count: int) -> Iterator[list[str]]:
 
 
 def search(
-    model: Translator,
+    model: Translator | Ensemble,
     source: Int[Tensor, "sentences source_length"],
     tokenizer: Tokenizer,
     *,
@@ -177,7 +178,7 @@ def search(
 
 def encode_sources(
     lines: Sequence[str],
-    model: Translator,
+    model: Translator | Ensemble,
     tokenizer: Tokenizer,
     *,
     max_pieces: int = MAX_PIECES,
