@@ -158,7 +158,6 @@ def translate(
         raise InputError("Give sentences or --file, not both.")
     if weights and others:
         raise InputError("--weights shows what one model looked at; leave out --with.")
-    model, tokenizer = _load(run, others, device)
     options = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,
@@ -166,6 +165,7 @@ def translate(
     }
     lines = text or (read_lines(file) if file else _standard_input())
     if weights:
+        model, tokenizer = load_translator(run, resolve_device(device))
         for line in lines:
             if not normalise(line):  # as without --weights: nothing, but no end
                 print(flush=True)
@@ -174,6 +174,7 @@ def translate(
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)
         return
+    model, tokenizer = _load(run, others, device)
     # Whoever types wants each answer at once; a file goes faster in large chunks.
     chunk = 1 if not text and not file and sys.stdin.isatty() else 1000
     for line in translate_stream(lines, model, tokenizer, chunk_lines=chunk, **options):
