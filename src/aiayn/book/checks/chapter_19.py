@@ -54,6 +54,7 @@ is_tree = FunctionCheck(
         for text, words in (
             ("(S (NP XX )NP (VP XX )VP )S", 2),
             ("(S (NP XX )NP (VP XX )VP )S", 3),
+            ("(S (NP XX )NP (VP XX )VP )S", 1),
             ("(S XX )S )S (S", 1),
             ("(S (NP XX )VP (VP XX )NP )S", 2),
             ("(S (NP XX )NP (VP XX )VP", 2),
