@@ -91,13 +91,15 @@ class Ensemble(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
-    ) -> Float[Tensor, "batch target_length widths"]:
-        """What every model would project onto the vocabulary, side by side."""
+    ) -> Tensor:
+        """What every model would project onto the vocabulary, side by side.
+
+        Returns:
+            (batch, target_length, the sum of the models' widths).
+        """
         return torch.cat([model.states(source, target) for model in self.models], -1)
 
-    def project(
-        self, states: Float[Tensor, "*batch widths"]
-    ) -> Float[Tensor, "*batch vocab"]:
+    def project(self, states: Tensor) -> Float[Tensor, "*batch vocab"]:
         """From those states to log-probabilities."""
         parts = states.split([model.config.d_model for model in self.models], dim=-1)
         return _mean(

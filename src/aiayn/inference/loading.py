@@ -66,8 +66,10 @@ def load_ensemble(
 
     Paper: Table 2 sets its single models beside ensembles of others.
 
-    >>> runs = "runs/grammar-1", "runs/grammar-2"  # after trainings from two seeds
-    >>> model, tokenizer = load_ensemble(runs)
+    Runs of several seeds make a good one; two checkpoints of one run show how it goes:
+
+    >>> paths = "runs/grammar/average.safetensors", "runs/grammar/best.safetensors"
+    >>> model, tokenizer = load_ensemble(paths)  # after a training
     >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
     found = [load_translator(path, device) for path in paths]
