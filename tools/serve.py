@@ -21,9 +21,9 @@ SITE = BUILD / "html"
 WATCHED = ("_config.yml", "_toc.yml", "book", "notebooks")
 PAUSE = 0.5  # seconds between two looks
 EVENTS = "/-/rebuilt"
-RELOAD = (
-    f"<script>new EventSource('{EVENTS}').onmessage = () => location.reload()</script>"
-)
+SCRIPT = "/-/reload.js"  # a file: the pages' policy lets no other script into them
+RELOAD = f'<script src="{SCRIPT}"></script>'
+RELOADING = f"new EventSource('{EVENTS}').onmessage = () => location.reload();\n"
 LINES_OF_A_FAILURE = 20
 
 
@@ -48,30 +48,33 @@ class Builds:
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Files of the site; pages with a line of script that loads them anew."""
+    """Files of the site; pages with a script more, which loads them anew."""
 
     def __init__(self, *args, builds: Builds, **options) -> None:
         self.builds = builds
         super().__init__(*args, **options)
 
     def do_GET(self) -> None:
-        """Answer with the events, a page, or another file."""
+        """Answer with the events, the script, a page, or another file."""
         if self.path == EVENTS:
             self._send_events()
+            return
+        if self.path == SCRIPT:
+            self._send(RELOADING, "text/javascript")
             return
         path = Path(self.translate_path(self.path))
         page = path / "index.html" if path.is_dir() else path
         folder_without_slash = path.is_dir() and not self.path.endswith("/")
         if page.suffix == ".html" and page.is_file() and not folder_without_slash:
-            self._send_page(page)
+            text = page.read_text(encoding="utf-8")
+            self._send(text.replace("</body>", RELOAD + "</body>"), "text/html")
         else:
             super().do_GET()
 
-    def _send_page(self, page: Path) -> None:
-        text = page.read_text(encoding="utf-8")
-        content = text.replace("</body>", RELOAD + "</body>").encode()
+    def _send(self, text: str, kind: str) -> None:
+        content = text.encode()
         self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -1,5 +1,6 @@
 """Writing with the site beside: what changes is built, and open pages hear of it."""
 
+import re
 import threading
 import urllib.request
 from queue import Queue
@@ -45,6 +46,14 @@ def test_a_page_loads_itself_anew_and_is_not_kept(address, path):
     text, headers = fetch(address[0] + path)
     assert text == PAGE.replace("</body>", serve.RELOAD + "</body>")
     assert headers["Cache-Control"] == "no-store"
+
+
+def test_what_loads_a_page_anew_is_a_file(address):
+    """The pages' policy lets no other script into them."""
+    source = re.search(r'<script src="([^"]+)"></script>', serve.RELOAD)[1]
+    text, headers = fetch(address[0] + source)
+    assert headers["Content-Type"].startswith("text/javascript")
+    assert serve.EVENTS in text
 
 
 def test_other_files_are_served_as_they_are(address):
