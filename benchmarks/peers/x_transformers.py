@@ -1,6 +1,6 @@
-"""x-transformers: its encoder–decoder, with tied embeddings and sinusoids."""
+"""x-transformers: its encoder–decoder, with tied embeddings and learned positions."""
 
-from torch import Tensor
+from torch import Tensor, nn
 from x_transformers import XTransformer
 
 from aiayn.model import TransformerConfig
@@ -27,19 +27,23 @@ def build(config: TransformerConfig) -> XTransformer:
             f"{side}_heads": config.num_heads,
             f"{side}_attn_dim_head": config.d_model // config.num_heads,
             f"{side}_ff_mult": config.d_ff // config.d_model,
-            f"{side}_ff_relu_squared": False,
+            f"{side}_attn_flash": True,
+            f"{side}_ff_custom_activation": nn.ReLU(),
             f"{side}_max_seq_len": 512,
             f"{side}_ff_dropout": config.dropout,
             f"{side}_layer_dropout": 0.0,
             f"{side}_emb_dropout": config.dropout,
         }
-    return XTransformer(
+    model = XTransformer(
         dim=config.d_model,
         tie_token_emb=True,
         pad_value=PAD_ID,
         ignore_index=PAD_ID,
         **sizes,
     )
+    decoder = model.decoder.net  # `tie_token_emb` ties the two sides, not the output
+    decoder.to_logits.weight = decoder.token_emb.emb.weight
+    return model
 
 
 def training_step(model: XTransformer, narrow: bool, schedule: Schedule) -> Step:
