@@ -175,7 +175,7 @@ def growth(job: dict) -> dict:
         return watch.read() | {
             "target_tokens": job["steps"] * batch[1].numel(),
             "flops": job["steps"] * workload.training_step_flops(config, batch),
-            "kept_mb": workload.kept_bytes(config, batch) / 2**20,
+            "kept_mb": workload.kept_bytes(config, batch, count) / 2**20,
             "first": group.first,
         }
 

@@ -277,14 +277,22 @@ def grown(
     return config, (source, target)
 
 
-def kept_bytes(config: TransformerConfig, batch: tuple[Tensor, Tensor]) -> int:
+def kept_bytes(
+    config: TransformerConfig, batch: tuple[Tensor, Tensor], processes: int = 1
+) -> int:
     """Memory that grows with the sizes, as arithmetic has it; all numbers in float32.
 
     Four numbers a parameter: its value, its gradient, Adam's two moments. And what the
     backward pass must find again of the forward one: at the least the input of every
     product, and in attention the weights.
+
+    Args:
+        config: The model's sizes.
+        batch: Of one step.
+        processes: Those that share its rows. Counted is one of them, the first: it has
+            all parameters, and its share of the rest.
     """
-    (rows, s), (_, t) = (side.shape for side in batch)
+    (rows, s), (_, t) = (side[::processes].shape for side in batch)
     d, d_ff, heads = config.d_model, config.d_ff, config.num_heads
     attention = 5 * d  # its input, queries, keys, values, what the heads found
     feed_forward = d + d_ff
