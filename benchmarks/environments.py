@@ -58,6 +58,8 @@ def _install(python: Path, folder: Path, peer: Peer) -> None:
     torch = version("torch").partition("+")[0]
     constraints.write_text(f"torch=={torch}\n", encoding="utf-8")
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "-q"]
+    if peer.pip:
+        _run([*pip, peer.pip])
     if peer.requirements:
         _run([*pip, "-c", str(constraints), *peer.requirements])
     if peer.bare:

@@ -27,14 +27,14 @@ class Peer:
     """What pip installs, pinned. None: the project's own environment serves."""
     bare: tuple[str, ...] = ()
     """What pip installs without dependencies, for these ask for another torch."""
+    pip: str | None = None
+    """Which pip installs all that. None: the one that Python brings."""
     plain_python: bool = False
     """Whether to leave its compiled parts out, which nothing measured here needs."""
     trains: bool = True
     """Whether it has a training step."""
     translates: bool = False
     """Whether our trained weights fit into it exactly, so that it can translate."""
-    bf16: bool = True
-    """Whether its training step is measured in bfloat16 too."""
 
 
 _TRANSFORMERS = ("transformers==5.23.0",)
@@ -56,18 +56,24 @@ PEERS = {
                 "hydra-core==1.0.7",
                 "omegaconf==2.0.6",
                 "antlr4-python3-runtime==4.8",
-                "bitarray",
-                "cffi",
-                "regex",
+                "bitarray==3.12.3",
+                "cffi==2.1.1",
+                "regex==2026.11.15",
             ),
             ("fairseq==0.12.2",),  # asks for torchaudio, which nothing here needs
+            pip="pip<24.1",  # later ones refuse what omegaconf 2.0.6 says of itself
             plain_python=True,  # else it needs a compiler; data and BLEU use them
             translates=True,
         ),
         Peer(
             "joeynmt",
             "Joey NMT",
-            ("tensorboard", "importlib_metadata", "sacremoses", "subword-nmt"),
+            (
+                "tensorboard==2.21.0",
+                "importlib_metadata==10.2.0",
+                "sacremoses==0.2.0",
+                "subword-nmt==0.3.8",
+            ),
             ("joeynmt==2.3.0",),  # asks for a protobuf that no longer installs
         ),
         Peer(

@@ -26,6 +26,7 @@ from benchmarks.peers.shared import (
     padded,
     shift_right,
 )
+from benchmarks.workload import LABEL_SMOOTHING
 
 _dataclass = dataclasses.dataclass
 
@@ -95,7 +96,7 @@ def training_step(
         smoothed, _ = label_smoothed_nll_loss(
             log_probs.view(-1, log_probs.size(-1)),
             target.view(-1, 1),
-            0.1,
+            LABEL_SMOOTHING,
             ignore_index=PAD_ID,
         )
         return smoothed / (target != PAD_ID).sum()

@@ -16,6 +16,7 @@ from benchmarks.peers.shared import (
     optimizer_step,
     shift_right,
 )
+from benchmarks.workload import LABEL_SMOOTHING
 
 UNK_ID = 3
 
@@ -71,7 +72,7 @@ def build(config: TransformerConfig) -> Model:
 
 def training_step(model: Model, narrow: bool, schedule: Schedule) -> Step:
     """Its own loss, divided by the number of tokens."""
-    model.loss_function = ("crossentropy", 0.1)
+    model.loss_function = ("crossentropy", LABEL_SMOOTHING)
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
         summed, _, _, _ = model(

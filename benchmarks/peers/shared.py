@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.training import noam_rate
+from benchmarks.workload import LABEL_SMOOTHING
 
 PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
 
@@ -70,7 +71,7 @@ def plain_loss(logits: Tensor, target: Tensor) -> Tensor:
         logits.flatten(0, 1),
         target.flatten(),
         ignore_index=PAD_ID,
-        label_smoothing=0.1,
+        label_smoothing=LABEL_SMOOTHING,
     )
 
 

@@ -99,4 +99,4 @@ def test_every_peer_has_an_adapter_and_pins_what_it_is():
         assert not peer.trains or "training_step" in text
         assert not peer.translates or "def trained" in text
         installed = (*peer.requirements, *peer.bare)
-        assert not installed or any("==" in requirement for requirement in installed)
+        assert all("==" in requirement for requirement in installed)
