@@ -7,11 +7,14 @@ another form cannot take them and is left out, for the length of its outputs, an
 it the time, would be another's. Outputs are compared with ours.
 """
 
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
 
+from aiayn.errors import InputError
 from aiayn.inference import load_translator
+from aiayn.run import RunFolder
 from benchmarks import workload
 from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import PEERS, Peer
@@ -44,9 +47,11 @@ def main() -> None:
         batches = workload.decoding_batches(name, tokenizer, count)
         paths[name] = workload.save({"batches": batches}, f"decoding_{name}")
         sentences[name] = sum(map(len, batches))
+    weights = digest_of_weights(given.run)
     settings = {
         "model": asdict(model.config),
         "run": given.run.name,
+        "weights": weights,
         "length_penalty": 0.6,
         "sentences": sentences,
     }
@@ -69,24 +74,44 @@ def main() -> None:
             if case["beam_size"] == 1 or peer.name not in ONLY_GREEDY
         ]
 
-    compare = CompareWithOurs(given.run.name)
+    compare = CompareWithOurs(weights)
     benchmark = Benchmark("decoding", given, settings, reduce=compare)
     benchmark.run(jobs)
     print("\n".join(decoding_lines(benchmark.record)))
 
 
-class CompareWithOurs:
-    """Replaces a peer's outputs by the share of them that are ours, word for word."""
+def digest_of_weights(run: Path) -> str:
+    """The beginning of the weights' sha256: a folder of the same name may hold others.
 
-    def __init__(self, run: str) -> None:
-        self.run = run
+    Args:
+        run: What the command was given, a folder or one file of weights.
+    """
+    file = RunFolder(run).weights() if run.is_dir() else run
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+class CompareWithOurs:
+    """Replaces a peer's outputs by the share of them that are ours, word for word.
+
+    Args:
+        weights: What `digest_of_weights` says of the weights that all translate with.
+    """
+
+    def __init__(self, weights: str) -> None:
+        self.weights = weights
 
     def __call__(self, key: dict, result: dict) -> dict:
         outputs = result.pop("outputs")
         case = f"{key['workload']}_{key['beam_size']}_{len(outputs)}"
-        path = workload.WORK / f"outputs_{self.run}_{case}.json"
+        path = workload.WORK / f"outputs_{self.weights}_{case}.json"
         if key["peer"] == "ours":
             path.write_text(json.dumps(outputs), encoding="utf-8")
+        if not path.exists():
+            raise InputError(
+                f"The record has our speed, but our outputs, {path.name} in "
+                f"{workload.WORK.name}, are gone, and nothing to compare "
+                f"{key['peer']}'s with: give --fresh, and ours is measured anew."
+            )
         ours = json.loads(path.read_text(encoding="utf-8"))
         same = sum(mine == its for mine, its in zip(ours, outputs, strict=True))
         tokens = sum(len(output) + 1 for output in outputs)

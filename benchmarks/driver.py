@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
 PRODUCT = "matrix_product"
 """The name under which the record holds the machine's own measure."""
+NOT_INSTALLED = "not installed: "
+"""How the record's reason begins for a peer that has no environment."""
 MINUTES = 120  # that one measurement may take
 
 
@@ -39,14 +41,19 @@ class Job:
     """What the process needs besides: paths of files."""
 
 
-def arguments(description: str, rounds: int = 3) -> argparse.ArgumentParser:
-    """The options that all benchmarks share."""
+def arguments(
+    description: str, rounds: int = 3, alone: bool = False
+) -> argparse.ArgumentParser:
+    """The options that all benchmarks share; no choice of peers if ours is alone."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     add = parser.add_argument
     add("--rounds", type=int, default=rounds, help="how often each is measured")
-    add("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="who")
+    if alone:
+        parser.set_defaults(peers=["ours"])
+    else:
+        add("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="who")
     add("--threads", type=int, default=2, help="threads of each process")
     add("--output", type=Path, help="the record; default: under benchmarks/records")
     add("--fresh", action="store_true", help="begin anew, forget what was measured")
@@ -113,7 +120,7 @@ class Benchmark:
         if any(old.get(key) != self.record[key] for key in same):
             print(f"{self.path.name} measured something else: beginning anew.")
             return
-        for key in ("versions", "measurements"):
+        for key in ("versions", "not_measured", "measurements"):
             self.record[key] = old[key]
         if self.record["command"] not in old["command"].split(" && "):
             self.record["command"] = f"{old['command']} && {self.record['command']}"
@@ -128,9 +135,10 @@ class Benchmark:
             try:
                 found[name] = python_of(PEERS[name])
             except NotInstallableError as error:
-                self.record["not_measured"][name] = str(error)
-                print(f"{PEERS[name].title}: not installed. {error}")
+                self.record["not_measured"][name] = f"{NOT_INSTALLED}{error}"
+                print(f"{PEERS[name].title}: {NOT_INSTALLED}{error}")
                 continue
+            self._no_longer(name, NOT_INSTALLED)
             self.record["versions"][name] = versions(found[name], PEERS[name])
         return found
 
@@ -145,17 +153,20 @@ class Benchmark:
         load = os.getloadavg()[0]
         result = _ask(python, request | {"case": job.case} | job.content)
         words = " ".join(map(str, job.case.values()))
-        failures = self.record["not_measured"]
         if "error" in result:
-            failures[peer] = f"{words}: {result['error']}"
+            self.record["not_measured"][peer] = f"{words}: {result['error']}"
         else:
             kept = self.reduce(key, result)
             done.append(key | kept | {"load": round(load, 1)})
-            if failures.get(peer, "").startswith(f"{words}: "):
-                del failures[peer]  # it failed in an earlier round only
+            self._no_longer(peer, f"{words}: ")  # it failed in an earlier round only
         write_json(self.path, self.record)
         shown = result.get("error") or f"{result['seconds']:.1f} s"
         print(f"round {number} · {peer} · {words}: {shown}", flush=True)
+
+    def _no_longer(self, peer: str, failure: str) -> None:
+        """Forget why a peer was not measured, if the reason begins with these words."""
+        if self.record["not_measured"].get(peer, "").startswith(failure):
+            del self.record["not_measured"][peer]
 
 
 def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ AXES = {
 
 def main() -> None:
     """Measure each size, and print the table."""
-    parser = arguments(__doc__.splitlines()[0])
-    parser.set_defaults(peers=["ours"], threads=1)
+    parser = arguments(__doc__.splitlines()[0], alone=True)
+    parser.set_defaults(threads=1)
     parser.add_argument("--steps", type=int, default=4, help="timed in a round")
     given = parser.parse_args()
     settings = {

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import driver
 from benchmarks.driver import Benchmark, Job, arguments
+from benchmarks.environments import NotInstallableError
 
 JOBS = [Job({"precision": "fp32"}), Job({"precision": "bf16"})]
 
@@ -99,3 +100,44 @@ def test_a_peer_that_fails_is_named_with_the_reason(tmp_path, asked):
     record = measure(tmp_path / "r.json", "--rounds", "1", "--peers", "ours", "bart")
     assert record["not_measured"] == {"bart": "bf16: ImportError: it does not work"}
     assert {m["peer"] for m in record["measurements"]} == {"matrix_product", "ours"}
+
+
+def test_a_failure_is_kept_until_the_peer_is_measured(tmp_path, asked, monkeypatch):
+    """A later call for somebody else forgets nothing; one that goes well does."""
+    path = tmp_path / "r.json"
+    failed = {"bart": "bf16: ImportError: it does not work"}
+    measure(path, "--rounds", "1", "--peers", "ours", "bart")
+    record = measure(path, "--rounds", "1", "--peers", "torch_nn")
+    assert record["not_measured"] == failed
+
+    def well(_, request):
+        return {"seconds": 2.0, "cpu_seconds": 2.0, "peak_mb": 100}
+
+    monkeypatch.setattr(driver, "_ask", well)
+    record = measure(path, "--rounds", "1", "--peers", "bart")
+    assert record["not_measured"] == {}
+
+
+def test_who_could_not_be_installed_is_named_until_it_is(tmp_path, asked, monkeypatch):
+    path, python_of = tmp_path / "r.json", driver.python_of
+
+    def refuse(peer):
+        if peer.name == "t5":
+            raise NotInstallableError("pip failed.")
+        return python_of(peer)
+
+    monkeypatch.setattr(driver, "python_of", refuse)
+    record = measure(path, "--rounds", "1", "--peers", "ours", "t5")
+    assert record["not_measured"] == {"t5": "not installed: pip failed."}
+    monkeypatch.setattr(driver, "python_of", python_of)
+    record = measure(path, "--rounds", "1", "--peers", "t5")
+    assert record["not_measured"] == {}
+
+
+def test_a_benchmark_of_ours_alone_offers_no_peers(capsys):
+    """Another's name there would stand above our figures."""
+    parser = arguments("A benchmark.", alone=True)
+    assert parser.parse_args([]).peers == ["ours"]
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--peers", "fairseq"])
+    assert "--peers" in capsys.readouterr().err
