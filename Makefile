@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
 PORT ?= 8000
-RUN ?= runs/multi30k
+RUN ?= runs/multi30k-en-de
 COURSE_VENV := .venv-course
 # What starts the environments of other versions: small, where the book's is large.
 STARTER := .venv-starter
@@ -89,6 +89,7 @@ pdf: environment ## the whole built book as one PDF, _build/book.pdf (needs Chro
 	@$(BIN)/python tools/book_pdf.py
 
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
+	@test -e $(RUN) || { echo "There is no $(RUN): benchmarks/README.md has the command that trains it."; exit 1; }
 	@$(BIN)/python -m benchmarks.training_step
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
 

@@ -289,13 +289,15 @@ def export(
 ) -> None:
     """Write a trained model in another library's form, its tokenizer beside it.
 
-    aiayn export runs/multi30k --to marian
+    aiayn export runs/grammar --to marian
 
     aiayn export runs/multi30k --to onnx --output web/model
 
     Args:
         run: A run's folder, or one of its .safetensors files.
-        to: marian, for Hugging Face transformers, or onnx: encoder and decoder step.
+        to: marian, for Hugging Face transformers, which takes post-norm models only
+            (grammar and base are, multi30k is pre-norm), or onnx: encoder and decoder
+            step.
         output: The folder to write; one in the run's folder if left out.
     """
     model, tokenizer = load_translator(run)
