@@ -1,6 +1,7 @@
 """Charts: what they show, that they draw, and that their slips are sentences."""
 
 import json
+import re
 
 import altair as alt
 import matplotlib.pyplot as plt
@@ -228,6 +229,17 @@ def test_a_backslash_in_a_description_is_a_sign_like_others():
     drawing, _ = plt.subplots()
     html = figure(drawing, r"The \sqrt of d_k, \1.")._repr_html_()
     assert r'aria-label="The \sqrt of d_k, \1."' in html
+
+
+def test_a_figure_keeps_only_the_ids_that_it_uses():
+    """A page holds several, and matplotlib calls a group of each figure_1."""
+    drawing, panel = plt.subplots()
+    panel.plot([1, 5], [2, 3], "o")
+    markup = figure(drawing, "Two points.").markup
+    named = re.findall(r' id="([^"]+)"', markup)
+    used = re.findall(r'(?:href="|url\()#([^")]+)', markup)
+    assert sorted(named) == sorted(set(used))
+    assert re.search(r'clip-path="url\(#', markup)
 
 
 def test_the_same_figure_gives_the_same_text():

@@ -6,6 +6,7 @@ redraws them in its own theme. matplotlib's figures are drawn without a backgrou
 """
 
 import io
+import re
 from typing import Any
 
 import altair as alt
@@ -16,6 +17,9 @@ from cycler import cycler
 from aiayn.book.colours import INK, NEUTRAL, SERIES
 from aiayn.book.svg import Svg
 from aiayn.errors import InputError
+
+_IDENTIFIED = re.compile(r'(<\w[^<>]*?) id="([^"]*)"')
+_REFERENCE = re.compile(r'(?:href="|url\()#([^")]+)')
 
 FONT_SIZE = 13  # at phone width, text of 13 pixels is still read with ease
 
@@ -98,7 +102,19 @@ def figure(drawing: Any, description: str) -> Svg:
     plt.close(drawing)
     markup = buffer.getvalue()
     markup = markup[markup.index("<svg") :].replace(INK.mark, "currentColor")
-    return Svg(markup, description)
+    return Svg(_without_idle_ids(markup), description)
+
+
+def _without_idle_ids(markup: str) -> str:
+    """The mark-up without ids that nothing in it names.
+
+    matplotlib calls the groups of every figure figure_1, axes_1, …, and a page holds
+    several. A clip path's name is made of its content: equal names mean equal paths.
+    """
+    used = set(_REFERENCE.findall(markup))
+    return _IDENTIFIED.sub(
+        lambda found: found[0] if found[2] in used else found[1], markup
+    )
 
 
 def require_description(description: str) -> None:
