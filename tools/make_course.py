@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 
+from aiayn.errors import InputError
 from course.assignments import Assignment, make_assignment
 from course.chapters import instructor_chapter, student_chapter
 from course.classroom import build_wheel, write_classroom
@@ -21,6 +22,8 @@ from course.for_otter import write_otter
 from project import BUILD, notebook_paths, repository
 
 COURSE = BUILD / "course"
+MADE_BY = ".made-by-make-course"
+"""The file by which a folder is known as one that this tool may replace."""
 
 
 def write_chapters(paths: list[Path], folder: Path) -> list[Assignment]:
@@ -45,12 +48,35 @@ def write_chapters(paths: list[Path], folder: Path) -> list[Assignment]:
     return assignments
 
 
+def empty_folder(folder: Path) -> None:
+    """Make the folder, or empty it if an earlier course is in it.
+
+    Raises:
+        InputError: Something else is in it, which would be lost.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a folder for the course.")
+    ours = folder.resolve() == COURSE.resolve() or (folder / MADE_BY).exists()
+    if not ours and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(
+            f"{folder} holds something that this command did not write, and it would "
+            "be removed: name a new folder, or empty this one yourself."
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MADE_BY).touch()
+
+
 def main() -> int:
     """Write the course anew."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=COURSE, help="the folder to write")
     folder = parser.parse_args().out
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        empty_folder(folder)
+    except InputError as error:
+        print(error)
+        return 1
     assignments = write_chapters(notebook_paths(), folder)
     write_nbgrader(assignments, folder / "nbgrader")
     write_otter(assignments, folder / "otter", repository()[0])

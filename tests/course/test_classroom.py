@@ -6,7 +6,9 @@ import zipfile
 
 import pytest
 
+from aiayn.errors import InputError
 from course.classroom import NAME, SCRIPT, write_classroom
+from make_course import MADE_BY, empty_folder
 
 
 @pytest.fixture
@@ -55,3 +57,22 @@ def test_the_script_says_what_to_do_first(archive, words, answer):
     assert answer in done.stderr
     assert "Traceback" not in done.stderr
     assert not (archive / ".venv").exists()
+
+
+def test_a_folder_of_somebody_elses_is_not_removed(tmp_path):
+    """One that a course was written into is, and a new or an empty one is taken."""
+    folder = tmp_path / "home"
+    empty_folder(folder)
+    (folder / "student").mkdir()
+    empty_folder(folder)
+    assert [path.name for path in folder.iterdir()] == [MADE_BY]
+    other = tmp_path / "other"
+    other.mkdir()
+    empty_folder(other)
+    letter = tmp_path / "letters" / "letter.txt"
+    letter.parent.mkdir()
+    letter.write_text("Dear", "utf-8")
+    for place in (letter.parent, letter):
+        with pytest.raises(InputError):
+            empty_folder(place)
+    assert letter.read_text("utf-8") == "Dear"
