@@ -98,10 +98,11 @@ def as_time(seconds: float | None) -> str:
     return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def table(header: list[str], rows: list[list[str]]) -> nodes.table:
-    """A plain table."""
+def table(header: list[str], rows: list[list[str]], headings: int = 1) -> nodes.table:
+    """A plain table; what stands first in a row, in so many columns, is its heading."""
     group = nodes.tgroup(cols=len(header))
-    group += [nodes.colspec(colwidth=1) for _ in header]
+    group += [nodes.colspec(colwidth=1, stub=1) for _ in header[:headings]]
+    group += [nodes.colspec(colwidth=1) for _ in header[headings:]]
     group += nodes.thead("", _row(header))
     group += nodes.tbody("", *map(_row, rows))
     return nodes.table("", group, classes=["colwidths-auto"])
