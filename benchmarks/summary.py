@@ -242,6 +242,16 @@ def growth_points(record: Record, axis: str) -> list[dict[str, float]]:
     return points
 
 
+def middle_speeds(record: Record) -> list[float]:
+    """Target tokens a second at the size in the middle, which all axes go through."""
+    middle_of = record["settings"]["middle"]
+    return [
+        m["target_tokens"] / m["seconds"]
+        for m in record["measurements"]
+        if m["value"] == middle_of[m["axis"]]
+    ]
+
+
 def growth_lines(record: Record) -> list[str]:
     """The record of growth as a table of text."""
     lines = ["", "target tokens a second and peak memory (predicted in brackets)"]
@@ -268,6 +278,17 @@ def sentences_per_second(
     """Sentences translated a second."""
     sentences = record["settings"]["sentences"][case["workload"]]
     return middle(rounds_of(record, peer, case), lambda m: sentences / m[clock])
+
+
+def processor_seconds(record: Record, peer: str, case: dict[str, Any]) -> float | None:
+    """Seconds of all threads together."""
+    return middle(rounds_of(record, peer, case), lambda m: m["cpu_seconds"])
+
+
+def busy_threads(record: Record, peer: str) -> tuple[float, float] | None:
+    """How many threads a peer kept busy, at the least and at the most of all cases."""
+    found = [m["cpu_seconds"] / m["seconds"] for m in rounds_of(record, peer, {})]
+    return (min(found), max(found)) if found else None
 
 
 def share_identical(record: Record, peer: str, case: dict[str, Any]) -> float | None:

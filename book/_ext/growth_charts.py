@@ -48,7 +48,12 @@ class Growth(BenchmarkDirective):
                 )
                 html = f'<div class="side-by-side">{both}</div>'
                 made.append(nodes.raw("", html, format="html"))
-        return made
+        speeds = summary.middle_speeds(record)
+        text = (
+            f"The size in the middle was measured {len(speeds)} times, at "
+            f"{min(speeds):,.0f} to {max(speeds):,.0f} target tokens a second."
+        )
+        return [*made, nodes.paragraph("", text)]
 
 
 def chart(

@@ -36,14 +36,15 @@ class Results(SphinxDirective):
             self.env.metadata[self.env.docname]["shows-ledger"] = True
             return [ledger_part(group="§4 Why self-attention")]
         header, rows, own = TABLES[what]()
-        drawn = table(header, rows if what == "records" else with_minus(rows))
+        headings = header.index("BLEU") if what == "search" else 1  # its setting
+        drawn = table(header, rows if what == "records" else with_minus(rows), headings)
         drawn["classes"].append("results")
         if what == "records":
             as_typed(drawn, column=header.index("command"))
             drawn["classes"].append("records")
         for row in list(drawn.findall(nodes.row))[-own:] if own else ():
             row["classes"].append("results-ours")
-        return [drawn]
+        return [drawn, searches()] if what == "search" else [drawn]
 
 
 def with_minus(rows: Rows) -> Rows:
@@ -144,9 +145,20 @@ def search() -> tuple[list[str], Rows, int]:
     return header, rows, 0
 
 
+def searches() -> nodes.paragraph:
+    """How many runs the table of `search` has, and how many sentences each."""
+    runs = load_record("search")["runs"]
+    sentences = runs[0]["settings"][0]["sentences"]
+    mean = "One run" if len(runs) == 1 else f"Means over {len(runs)} runs"
+    interval = "" if len(runs) == 1 else ", the widest interval of each difference"
+    text = f"{mean} on {sentences:,} sentences of the validation split{interval}."
+    return nodes.paragraph("", text)
+
+
 def table_3() -> tuple[list[str], Rows, int]:
     """Each variation beside the base row: in the paper, and in miniature here."""
-    header = ["row", "perplexity", "here", "BLEU", "here", "runs here"]
+    header = ["row", "perplexity", "perplexity here", "BLEU", "BLEU here"]
+    header.append("runs here")
     runs: dict[str, list[dict[str, Any]]] = {}
     for run in load_record("table3")["runs"]:
         runs.setdefault(run["row"], []).append(run)

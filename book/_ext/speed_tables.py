@@ -17,6 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
+from aiayn.book.records import load_record  # noqa: E402
+from aiayn.errors import InputError  # noqa: E402
 from benchmarks import summary  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 
@@ -77,11 +79,12 @@ class Decoding(BenchmarkDirective):
         for case in summary.decoding_cases(record):
             search = "greedy" if case["beam_size"] == 1 else f"beam {case['beam_size']}"
             title = f"{search}, {WORKLOADS[case['workload']]}"
-            header = ["", "sentences/s", "ours, times", "same output", "peak MB"]
+            header = ["", "sentences/s", "ours, times", "processor s", "same output"]
+            header.append("peak MB")
             made += [heading(title, record, case)]
             rows = decoding_rows(record, case)
             made += [with_bars(table(header, rows), rows)]
-        return made
+        return [*made, *busy(record), *trained_by(record)]
 
 
 class OnAGpu(BenchmarkDirective):
@@ -193,11 +196,42 @@ def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str
             PEERS[peer].title,
             f"{speeds[peer]:,.1f}",
             times(summary.ratio_to_ours(record, peer, case)),
+            f"{summary.processor_seconds(record, peer, case):,.1f}",
             f"{summary.share_identical(record, peer, case):.1%}",
             f"{summary.peak_megabytes(record, peer, case):,.0f}",
         ]
         for peer in sorted(speeds, key=speeds.__getitem__, reverse=True)
     ]
+
+
+def busy(record: dict[str, Any]) -> list[nodes.Node]:
+    """How many threads CTranslate2 keeps busy, and what that makes of its speed."""
+    ranges = [summary.busy_threads(record, peer) for peer in ("ctranslate2", "ours")]
+    if None in ranges:
+        return []
+    cases = summary.decoding_cases(record)
+    cheaper = sum(
+        summary.processor_seconds(record, "ctranslate2", case)
+        < summary.processor_seconds(record, "ours", case)
+        for case in cases
+    )
+    (low, high), (our_low, our_high) = ranges
+    text = (
+        f"Of {record['settings']['threads']} threads CTranslate2 keeps {low:.2f} to "
+        f"{high:.2f} busy, ours {our_low:.2f} to {our_high:.2f}; in {cheaper} of "
+        f"{len(cases)} cases it takes less processor time than ours."
+    )
+    return [nodes.paragraph("", text)]
+
+
+def trained_by(record: dict[str, Any]) -> list[nodes.Node]:
+    """The command that trained the weights, where the book has that run's record."""
+    try:
+        command = load_record(record["settings"]["run"])["command"]
+    except InputError:
+        return []
+    code = nodes.literal(command, command)
+    return [nodes.paragraph("", "", nodes.Text("The weights: "), code)]
 
 
 def with_bars(made: nodes.table, rows: list[list[str]]) -> nodes.table:

@@ -121,6 +121,25 @@ def test_what_arithmetic_predicts_goes_out_from_the_middle():
     assert summary.growth_points(record | {"measurements": [wide]}, "width") == []
 
 
+def test_the_middle_is_measured_once_for_each_axis():
+    points = (("width", 256, 1.0), ("width", 512, 9.0), ("length", 32, 2.0))
+    record = {
+        "settings": {"middle": {"width": 256, "length": 32}},
+        "measurements": [
+            {"axis": axis, "value": value, "seconds": s, "target_tokens": 100}
+            for axis, value, s in points
+        ],
+    }
+    assert summary.middle_speeds(record) == [100, 50]
+
+
+def test_threads_are_busy_while_they_take_processor_time():
+    """Two threads, in every measurement; 1.0, 2.0 and 1.0 seconds by the clock."""
+    assert summary.busy_threads(RECORD, "ours") == (2.0, 2.0)
+    assert summary.busy_threads(RECORD, "t5") is None
+    assert summary.processor_seconds(RECORD, "ours", FP32) == 2.0
+
+
 # What takes too long for several rounds; the page says how many there were.
 LONG = ("decoding_file", "time_to_quality")
 

@@ -78,6 +78,37 @@ def test_the_first_search_is_the_papers_setting():
         assert low <= float(row[4]) <= high
 
 
+def test_the_searches_say_how_many_runs_they_are_of(monkeypatch):
+    """Today's, and three of them."""
+    record = load_record("search")
+    for runs, words in (
+        (record["runs"][:1], "One run on 1,014 sentences of the validation split."),
+        (3 * record["runs"][:1], "Means over 3 runs on 1,014 sentences"),
+    ):
+        monkeypatch.setattr(results, "load_record", lambda _, r=runs: {"runs": r})
+        assert results.searches().astext().startswith(words)
+
+
+def test_our_models_are_as_much_smaller_as_the_page_says():
+    """Eight to several hundred times: the largest and the smallest beside base."""
+    base = paper.TABLE_3["base"].parameters_in_millions * 1e6
+    translators = [load_record(name) for name in results.names()]
+    sizes = [r["log"][0]["parameters"] for r in translators if "log" in r]
+    for name in ("table3", "parsing"):
+        sizes += [run["parameters"] for run in load_record(name)["runs"]]
+    assert 8 <= base / max(sizes) < 9
+    assert 300 < base / min(sizes) < 1000
+    text = (ROOT / "book" / "results.md").read_text(encoding="utf-8")
+    assert "eight to several hundred times smaller than the paper's base" in text
+
+
+def test_what_stands_first_in_a_row_is_its_heading():
+    header, rows, _ = results.table_3()
+    columns = list(results.table(header, rows).findall(nodes.colspec))
+    assert [column.get("stub", 0) for column in columns] == [1] + 5 * [0]
+    assert len(set(header)) == len(header)
+
+
 def test_table_4_has_a_row_for_each_size_of_each_corpus():
     _, rows, own = results.table_4()
     runs = load_record("parsing")["runs"]
