@@ -92,7 +92,7 @@ def test_a_transformer_can_start_with_several_hypotheses_a_sentence():
 
 def test_cross_attention_weights_come_one_row_a_hypothesis():
     model, source = Transformer(small_config()).double().eval(), sentences(2, 4)
-    x = torch.randn(6, 1, 12, dtype=torch.float64)
+    x = torch.randn(6, 2, 12, dtype=torch.float64)
     caches = model.start(source).layers
     memory = model.encode(source).repeat_interleave(3, 0)
     mask = (source != 0)[:, None, None]

@@ -88,6 +88,14 @@ def test_in_float16_even_products_beyond_its_end_give_weights(form, d_k, share):
     assert not gradient.isnan().any()
 
 
+@every_form
+def test_in_float16_a_row_of_scores_below_its_end_is_shared_alike(form):
+    """Every score is -∞, and yet no key is masked: the context is their mean."""
+    query = torch.full((1, 1, 1, 4), torch.finfo(torch.float16).max).half()
+    key, value = -query.expand(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]).half()
+    assert form(query, key, value, None).item() == 2.0
+
+
 @pytest.mark.parametrize("d_k", [1, 64, 1024])
 def test_in_float16_additive_scores_beyond_its_end_give_weights(d_k):
     """The sum of d_k hidden units, each weighted by the largest number."""

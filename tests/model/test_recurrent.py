@@ -84,6 +84,14 @@ def test_attention_weights_are_a_distribution_over_words():
     assert not weights[1, :, 2:].any()
 
 
+def test_dropouts_places():
+    """The words of either side, and what is read out at every step."""
+    translator, shapes = model(True).train(), []
+    translator.dropout.register_forward_hook(lambda *call: shapes.append(call[2].shape))
+    translator(SOURCE, TARGET)
+    assert shapes == [(2, 4, 8), (2, 3, 8), (2, 8), (2, 8), (2, 8)]
+
+
 @both
 def test_a_row_of_padding_stays_finite(attention):
     translator = model(attention)
