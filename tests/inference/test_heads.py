@@ -47,6 +47,7 @@ def test_baselines_of_a_relation_worked_by_hand():
         (1 / 4 + 2 / 5 + 1 / 2) / 4
     )
     assert best_offset(gold) == (-1, 3 / 4)
+    assert best_offset([[(5, 1)], [(5, 4)]]) == (-1, 1 / 2)  # of equals the nearest
 
 
 def test_shuffled_gold_keeps_queries_and_distances():
@@ -77,8 +78,12 @@ def test_weights_come_sentence_by_sentence_without_padding(model):
         assert seen.encoder.shape == (2, 4, n, n)
         assert seen.decoder.shape == (2, 4, m, m)
         assert seen.cross.shape == (2, 4, m, n)
-        for table in seen:
-            torch.testing.assert_close(table.sum(dim=-1), torch.ones(table.shape[:-1]))
+        weights = model.attention_weights(
+            torch.tensor([source]), shift_right(torch.tensor([target]), 1)
+        )
+        sides = weights.encoder, weights.decoder, weights.cross
+        for table, side in zip(seen, sides, strict=True):
+            torch.testing.assert_close(table, torch.cat(side))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here")
@@ -102,8 +107,9 @@ def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model):
 
 
 def test_heads_come_back_after_an_error(model):
+    """Each of them is named twice here, and is zero already the second time."""
     before = {n: w.clone() for n, w in model.state_dict().items()}
-    with pytest.raises(KeyError), without_heads(model, all_heads(model)):
+    with pytest.raises(KeyError), without_heads(model, 2 * all_heads(model)):
         raise KeyError
     for name, weight in model.state_dict().items():
         torch.testing.assert_close(weight, before[name], rtol=0, atol=0)

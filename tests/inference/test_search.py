@@ -199,6 +199,19 @@ def test_a_gpu_writes_what_the_cpu_writes(make):
     assert_same(greedy, greedy_search(model, source, **ENDS))
 
 
+def test_ends_take_no_place_from_what_goes_on():
+    """Two of the second step's four best are ends, and both of the others go on.
+
+    The last of them, 4 and 6 with 0.4 · 0.4, becomes the second best output.
+    """
+    following = {BOS: {3: 0.6, 4: 0.4}, 3: {EOS: 0.5, 5: 0.5}, 4: {EOS: 0.6, 6: 0.4}}
+    following |= {5: {5: 0.999, EOS: 0.001}, 6: {EOS: 1.0}}
+    model, source = TableModel(table(7, following)[None]), torch.tensor([[0]])
+    options = {"num_best": 2, "beam_size": 2, "max_length": 3}
+    [found] = beam_search_n_best(model, source, **options, **ENDS)
+    assert tokens_of(found) == [[3], [4, 6]]
+
+
 def test_the_n_best_list_is_sorted_and_starts_with_the_best():
     model, source = random_transformer(seed=1), random_source(LENGTHS)
     lists = beam_search_n_best(model, source, num_best=4, **ENDS)
@@ -263,6 +276,8 @@ def test_the_limit_is_the_input_and_fifty_and_padding_does_not_count():
     assert output_limits(model, source).tolist() == [53, 51]
     assert output_limits(model, source, 0).tolist() == [3, 1]
     assert output_limits(model, source, 50, max_length=52).tolist() == [52, 51]
+    model, source = random_transformer(pad_id=8), torch.tensor([[5, EOS, 8, 8]])
+    assert output_limits(model, source, 0).tolist() == [2]
 
 
 def test_a_table_of_learned_positions_is_a_limit_too():

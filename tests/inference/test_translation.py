@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiayn.errors import InputError
-from aiayn.inference import beam_search, translate, translate_stream
+from aiayn.inference import beam_search, greedy_search, translate, translate_stream
 from tests.inference.conftest import LINES
 from tests.inference.models import random_recurrent, random_transformer
 
@@ -35,16 +35,24 @@ def test_the_order_is_kept_and_empty_lines_stay_empty(
     assert found == [one_by_one[line] for line in lines]
 
 
-def test_every_option_reaches_the_search(model, tokenizer, monkeypatch):
+@pytest.mark.parametrize(
+    ("search", "options"),
+    [
+        (beam_search, {"beam_size": 3, "length_penalty": 1.5, "extra_length": 2}),
+        (greedy_search, {"extra_length": 2}),
+    ],
+)
+def test_every_option_reaches_the_search(
+    model, tokenizer, monkeypatch, search, options
+):
     asked = []
 
     def spy(model, source, **options):
         asked.append(options)
-        return beam_search(model, source, **options)
+        return search(model, source, **options)
 
-    monkeypatch.setattr("aiayn.inference.translation.beam_search", spy)
-    options = {"beam_size": 3, "length_penalty": 1.5, "extra_length": 2}
-    translate(LINES[:1], model, tokenizer, **options)
+    monkeypatch.setattr(f"aiayn.inference.translation.{search.__name__}", spy)
+    translate(LINES[:1], model, tokenizer, **{"beam_size": 1} | options)
     ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     assert asked == [options | ends]
 
