@@ -1,5 +1,8 @@
 """A file is written whole, or it is as it was."""
 
+import os
+import stat
+
 import pytest
 
 from aiayn.errors import InputError
@@ -18,6 +21,21 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         stream.writelines(stopped())
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot open a folder")
+def test_the_file_and_then_its_folder_are_on_the_disk(tmp_path, monkeypatch):
+    """Without its name in the folder, a file is lost when the power fails."""
+    flushed, flush = [], os.fsync
+
+    def spy(handle):
+        flushed.append(stat.S_ISDIR(os.fstat(handle).st_mode))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    with write_atomically(tmp_path / "new") as stream:
+        stream.write(b"x")
+    assert flushed == [False, True]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

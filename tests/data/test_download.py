@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -29,7 +30,7 @@ class Mirror(BaseHTTPRequestHandler):
             self.send_header("Location", "/good")
             return self.end_headers()
         self.send_response(200)
-        if name != "endless":
+        if name not in ("short", "endless"):
             self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
         getattr(self, name, self.good)()
@@ -40,6 +41,10 @@ class Mirror(BaseHTTPRequestHandler):
 
     def truncated(self):
         """The first half; then the connection closes."""
+        self.wfile.write(CONTENT[: len(CONTENT) // 2])
+
+    def short(self):
+        """The first half, which nothing announces as such."""
         self.wfile.write(CONTENT[: len(CONTENT) // 2])
 
     def wrong(self):
@@ -125,6 +130,7 @@ def test_the_cache_can_be_shared(server):
         ("dead", "did not answer"),
         ("gone", "answered 404"),
         ("truncated", "broke off 51,200 bytes early"),
+        ("short", "broke off after 51,200 of 102,400 bytes"),
         ("wrong", "sent another file (sha256"),
         ("endless", "sent more than 102,400 bytes"),
         ("silent", "timed out"),
@@ -141,6 +147,29 @@ def test_the_next_mirror_is_tried_and_a_failure_is_explained(server, bad, reason
     for expected in (PATH, "127.0.0.1", "by hand", str(path), "AIAYN_DATA"):
         assert expected in message
     assert files_in_cache() == []
+
+
+def test_a_file_of_which_only_an_md5_is_known_is_held_to_it(server):
+    md5 = hashlib.md5(CONTENT).hexdigest()
+    file = replace(remote(server, "wrong", "good"), sha256=None, md5=md5)
+    assert file.verified
+    assert fetch(file, progress=False).read_bytes() == CONTENT
+    assert server.asked == ["/wrong", "/good"]
+    other = replace(file, path="other", mirrors=file.mirrors[:1])
+    with pytest.raises(InputError, match=r"sent another file \(md5"):
+        fetch(other, progress=False)
+
+
+def test_a_file_that_nobody_has_published_a_checksum_of_is_taken_with_a_warning(server):
+    file = replace(remote(server, "wrong"), sha256=None)
+    with pytest.warns(UserWarning, match=r"file\.gz is unverified"):
+        assert fetch(file, progress=False).read_bytes() == CONTENT[::-1]
+
+
+def test_a_file_of_unknown_size_has_an_end(server, monkeypatch):
+    monkeypatch.setattr("aiayn.data.download.LARGEST", 1000)
+    with pytest.raises(InputError, match="sent more than 1,000 bytes"):
+        fetch(replace(remote(server, "endless"), size=None), progress=False)
 
 
 def test_a_mirror_that_drips_is_given_up(server, monkeypatch):

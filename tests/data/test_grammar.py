@@ -1,6 +1,9 @@
 """The embedded corpus: what must hold for any sample, and for the splits."""
 
 import gc
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -433,6 +436,24 @@ def test_one_english_sentence_has_one_german_translation() -> None:
 
 def test_the_same_seed_gives_the_same_samples_and_a_longer_list_begins_alike() -> None:
     assert generate(60, seed=4)[:30] == generate(30, seed=4)
+
+
+def test_every_process_draws_the_same() -> None:
+    """Nothing hangs on how this one hashes text, which Python draws anew each time."""
+    script = (
+        "from aiayn.data.grammar import generate_pairs\n"
+        "splits = [generate_pairs(5, seed=4, split=s) for s in ('train', 'test')]\n"
+        "print(ascii(splits))"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONHASHSEED": "71"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [generate_pairs(5, seed=4, split=split) for split in ("train", "test")]
+    assert other.stdout == f"{here!a}\n"
 
 
 @pytest.mark.parametrize("split", SPLITS)

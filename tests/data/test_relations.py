@@ -56,6 +56,14 @@ def test_a_relative_clause_takes_its_subject_from_the_noun_before_it():
     assert {noun for _, noun in verbs} == {subject}
 
 
+def test_a_time_before_the_subject_is_not_the_subject(unchecked_shapes):
+    drawn = generate(600, seed=11, kinds=["simple"])
+    sample = next(s for s in drawn if s.source.startswith("Last year"))
+    assert sample.source == "Last year he woke up."
+    found = english_relations(sample)["subject of the verb"]
+    assert words(sample, found) == [("woke", "he")]
+
+
 def test_a_pronoun_has_the_german_gender_of_its_antecedent():
     forms = {"m": {"er", "ihn"}, "f": {"sie"}, "n": {"es"}}
     checked = 0

@@ -27,6 +27,7 @@ def written(tmp_path, content, name="text.en"):
         (b"a\nb", ["a", "b"]),
         (b"a\n\n", ["a", ""]),
         (b"\xef\xbb\xbfa\r\nb\r\n", ["a", "b"]),
+        (b"a\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),  # no mark of the file's beginning
         # Other separators stay inside their line: a lone return, line tabulation, form
         # feed, next line (U+0085), line and paragraph separator (U+2028, U+2029).
         (b"a\rb\x0bc\x0cd\n", ["a\rb\x0bc\x0cd"]),

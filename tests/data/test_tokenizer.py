@@ -1,10 +1,12 @@
 """The tokenizer: any text in, the same text out, and no file that does harm."""
 
+import math
 import re
 import struct
 import subprocess
 import sys
 import unicodedata
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from aiayn.data import (
     encode_lines,
     normalise,
 )
+from aiayn.data.tokenizer import _sample
 from aiayn.errors import InputError
 
 LINES = [
@@ -182,6 +185,13 @@ def test_a_sample_is_drawn_by_its_seed():
         Tokenizer.train(lines, 45, max_lines=500, seed=1).digest
         == Tokenizer.train(lines, 45, max_lines=500, seed=2).digest
     )
+
+
+def test_every_line_has_the_same_chance_of_being_in_the_sample():
+    """Two of five: 800 of 2,000 samples, within five standard errors."""
+    drawn = Counter(line for seed in range(2000) for line in _sample("abcde", 2, seed))
+    error = math.sqrt(2000 * 0.4 * 0.6)
+    assert all(abs(drawn[line] - 800) < 5 * error for line in "abcde")
 
 
 def test_the_largest_and_the_smallest_vocabulary_are_named():
