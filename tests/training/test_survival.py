@@ -21,6 +21,8 @@ from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
 from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
+from aiayn.training.distributed import Processes
+from aiayn.training.divergence import RunningLoss
 from aiayn.training.interrupt import StopRequest
 from aiayn.training.loop import Session
 from tests.training.number_words import number_training, write_numbers
@@ -179,6 +181,28 @@ def test_checkpoints_stand_in_the_order_of_their_steps(tmp_path):
     names = [path.name for path in run.checkpoints()]
     assert names == [f"step-{step:06d}.safetensors" for step in (5, 999_999, 1_000_000)]
     assert [path.name for path in run.checkpoints(until=5)] == names[:1]
+
+
+def test_later_checkpoints_do_not_count_among_those_that_are_kept(tmp_path):
+    """A kill may leave one later than the state; the new ones are not it."""
+    run = RunFolder(tmp_path)
+    run.config.touch()
+    for step in (99, 8, 16):
+        run.save_checkpoint({"weight": torch.ones(1)}, {"step": step}, keep=1)
+    assert [path.name for path in run.checkpoints(until=16)] == [
+        "step-000016.safetensors"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rank", "count", "sums"),
+    # As many processes as before: each its own. Else the first has all.
+    [(0, 2, [1, 2, 3]), (1, 2, [4, 5, 6]), (0, 3, [5, 7, 9]), (1, 3, [0, 0, 0])],
+)
+def test_each_process_takes_up_its_own_sums(rank, count, sums):
+    loss = RunningLoss(torch.zeros(3), RunFolder("run"), Processes(rank, count))
+    loss.resume([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], step=7)
+    assert loss.sums.tolist() == sums
 
 
 def test_an_average_is_of_steps_that_were_done(config):

@@ -53,6 +53,23 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
     assert_close(model.state_dict(), twin.state_dict())
 
 
+def test_a_step_returns_its_sums(model):
+    """Smoothed loss, plain loss and real tokens, in this order."""
+    objective = TrainingObjective(model, CONFIG.label_smoothing, bos_id=1)
+    smoothed, plain = objective(BATCH.source, BATCH.target)
+    totals = Trainer(CONFIG, model, bos_id=1).step(1, [BATCH])
+    assert totals.tolist() == pytest.approx([smoothed.item(), plain.item(), 5])
+
+
+def test_packed_rows_are_trained_on_as_their_sentences(model):
+    source, target = torch.tensor([[5, 6, 7, 2, 8, 9, 2]]), [[10, 11, 2, 12, 2]]
+    packed = Batch(source, torch.tensor(target))
+    twin = copy.deepcopy(model)
+    expected = Trainer(CONFIG, twin, bos_id=1).step(1, [BATCH])
+    config = replace(CONFIG, packed_length=7)
+    assert_close(Trainer(config, model, bos_id=1).step(1, [packed]), expected)
+
+
 def test_gradients_are_clipped_where_the_configuration_says_so(model):
     """Adam's first mean is a tenth of the gradient that it was given."""
 
