@@ -146,6 +146,13 @@ def test_cutting_by_hand():
     assert sorted(sorted(rows.tolist()) for rows in plan) == [[0, 2], [1, 3, 4]]
 
 
+def test_where_the_longer_side_grows_the_other_stays_alike():
+    """The other rises and falls in turn: after (3, 1) comes (4, 1), and not (1, 4)."""
+    lists = [([7] * s, [8] * t) for s, t in [(1, 4), (4, 1), (3, 1)]]
+    plan = TokenBatches(EncodedPairs.from_lists(lists), 8).plan(0)
+    assert sorted(sorted(rows.tolist()) for rows in plan) == [[0], [1, 2]]
+
+
 def test_an_epoch_depends_on_seed_and_number_alone():
     pairs = numbered(40)
 
