@@ -35,6 +35,12 @@ def test_is_summed_in_double_precision(tmp_path):
     assert average_checkpoints(paths)[0]["a"].item() == (2**24 + 2) / 4
 
 
+def test_a_sum_may_be_larger_than_the_weights_type_holds(tmp_path):
+    paths = [save(tmp_path, step, a=torch.tensor([60_000.0]).half()) for step in (1, 2)]
+    assert torch.finfo(torch.float16).max < 2 * 60_000
+    assert average_checkpoints(paths)[0]["a"].item() == 60_000
+
+
 def test_refuses_models_of_different_shapes(tmp_path):
     paths = [save(tmp_path, 1, a=torch.ones(2)), save(tmp_path, 2, a=torch.ones(3))]
     with pytest.raises(InputError, match=r"step-2.*another shape"):

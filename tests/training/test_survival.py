@@ -87,6 +87,16 @@ def test_checkpoints_whose_state_has_gone_are_not_overwritten(config):
     assert {path: path.read_bytes() for path in run.checkpoints()} == kept
 
 
+def test_a_checkpoint_later_than_the_steps_now_asked_for_is_not_overwritten(config):
+    """A training that ends before its first validation validates at its end."""
+    run = train(replace(config, validate_every=100)).run
+    run.state.unlink()
+    run.average.unlink()
+    with pytest.raises(InputError, match=r"no state\.safetensors.*checkpoints can"):
+        resume_training(config.output, steps=8)
+    assert len(run.checkpoints()) == 1
+
+
 @pytest.mark.parametrize("kept", ["average", "best"])
 def test_a_model_that_was_kept_alone_is_not_overwritten(config, kept):
     """What one passes on of a run: its best weights, and what they need."""
@@ -129,6 +139,30 @@ def test_the_speed_after_a_stop_is_that_of_what_was_done_since(config, monkeypat
     [record] = [record for record in log if record["event"] == "train"]
     assert 0 < before < record["tokens"]
     assert record["tokens_per_second"] == record["tokens"] - before
+
+
+def test_the_speed_is_that_of_the_steps_and_not_of_validations(config, monkeypatch):
+    """By a clock on which a step takes a second, and a validation an hour."""
+    clock, step = SimpleNamespace(now=0.0), Trainer.step
+
+    def timed_step(self, number, batches):
+        clock.now += 1
+        return step(self, number, batches)
+
+    def timed_scores(self):
+        clock.now += 3600
+        return {"loss": 1.0}
+
+    monkeypatch.setattr(Trainer, "step", timed_step)
+    monkeypatch.setattr(Session, "_scores", timed_scores)
+    clock.perf_counter = lambda: clock.now
+    monkeypatch.setattr("aiayn.training.loop.time", clock)
+    records = [r for r in train(config).log if r["event"] == "train"]
+    assert [record["step"] for record in records] == [5, 10, 15, 20, 24]
+    assert [record["tokens_per_second"] for record in records] == [
+        round(record["tokens"] / seconds)
+        for record, seconds in zip(records, [5, 5, 5, 5, 4], strict=True)
+    ]
 
 
 def test_a_finished_run_resumed_is_the_same_run(config):

@@ -420,6 +420,11 @@ def test_a_parser_writes_a_symbol_a_piece(config, corpus_folder):
     assert tokenizer.pieces(tokenizer.encode("(NP")) == ["▁(NP"]
 
 
+def test_another_seed_trains_on_other_batches(config):
+    one, other = (prepared(replace(config, seed=n)).training.plan(0) for n in (1, 2))
+    assert [rows.tolist() for rows in one] != [rows.tolist() for rows in other]
+
+
 @pytest.mark.parametrize("fewer", [0, 1])
 def test_what_is_translated_is_as_short_as_what_is_learned(fewer):
     tokenizer = Tokenizer.train(["a b c"], 8)
