@@ -1,11 +1,16 @@
 """The fast forms are the plain ones: attention, and a whole step of the model."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
 from torch.testing import assert_close
+from torch.utils.checkpoint import checkpoint
 
+from aiayn.errors import InputError
 from aiayn.model import (
     MultiHeadAttention,
     Transformer,
@@ -17,8 +22,9 @@ from aiayn.model import (
 )
 from aiayn.model.forms import is_plain, plain_form
 from aiayn.model.short_attention import short_attention
+from aiayn.training.chunked_loss import chunked_cross_entropy
 from aiayn.training.loss import TrainingObjective
-from tests.model.samples import random
+from tests.model.samples import random, small_config
 from tests.model.twins import randomize
 
 sizes = st.integers(1, 6)
@@ -132,6 +138,79 @@ def test_inside_torch_func_everything_is_plain(monkeypatch):
     x = torch.randn(3, 2, 5, 8, requires_grad=True)
     found = torch.func.vmap(torch.func.grad(size))(x)
     assert_close(found, torch.autograd.grad(sum(map(size, x)), x)[0])
+
+
+def test_inside_torch_func_a_transformer_has_a_gradient_for_each_sentence():
+    """Though its tokens, which it looks at elsewhere, are then no numbers."""
+    model = Transformer(small_config())
+    weights = dict(model.named_parameters())
+    source, target = torch.randint(3, 30, (2, 3, 5))
+
+    def size(weights, *pair):
+        rows = tuple(tokens[None] for tokens in pair)
+        return torch.func.functional_call(model, weights, rows).square().sum()
+
+    each = torch.func.vmap(torch.func.grad(size), (None, 0, 0))
+    found = each(weights, source, target)
+    total = torch.autograd.grad(
+        sum(map(partial(size, weights), source, target)), list(weights.values())
+    )
+    summed = [found[name].sum(0) for name in weights]
+    assert_close(summed, list(total), rtol=1e-4, atol=1e-4)
+
+
+HAND_WRITTEN = {
+    "attention": lambda x: short_attention(x[None], x[None], x[None]).square().sum(),
+    "product": lambda x: products.linear(x[0], x[1]).square().sum(),
+    "loss": lambda x: chunked_cross_entropy(x[0], x[1], torch.arange(4))[0],
+}
+
+
+@pytest.fixture
+def every_product_by_hand(monkeypatch):
+    monkeypatch.setattr(products, "_goes_to_onednn", lambda *_: True)
+    monkeypatch.setattr(products, "product", F.linear)
+
+
+@pytest.mark.usefixtures("every_product_by_hand")
+@pytest.mark.parametrize("scalar", HAND_WRITTEN.values(), ids=HAND_WRITTEN)
+def test_second_derivatives_are_refused_where_they_would_be_wrong(scalar):
+    """Even if the gradient from above is a constant, when torch would let it pass."""
+    x = torch.randn(2, 4, 4)
+    for second in (torch.autograd.functional.hvp, torch.autograd.functional.vhp):
+        with pytest.raises(InputError, match=r"plain_form\(\)"):
+            second(scalar, x, torch.ones_like(x))
+    with pytest.raises(InputError, match=r"plain_form\(\)"):
+        torch.autograd.functional.hessian(scalar, x)
+
+
+def test_a_layers_second_derivatives_in_the_plain_form():
+    """As finite differences of its gradient, and not without the plain form."""
+    attention, x = randomize(MultiHeadAttention(4, 2)), random(1, 3, 4)
+    direction, step = random(1, 3, 4), 1e-6
+
+    def size(x):
+        return attention(x, x, x)[0].square().sum()
+
+    with pytest.raises(InputError, match=r"plain_form\(\)"):
+        torch.autograd.functional.hvp(size, x, direction)
+    with plain_form():
+        _, found = torch.autograd.functional.hvp(size, x, direction)
+    ahead, behind = (
+        torch.autograd.functional.vjp(size, x + sign * step * direction)[1]
+        for sign in (1, -1)
+    )
+    assert_close(found, (ahead - behind) / (2 * step), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.usefixtures("every_product_by_hand")
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("scalar", HAND_WRITTEN.values(), ids=HAND_WRITTEN)
+def test_checkpointing_needs_first_derivatives_only(scalar, reentrant):
+    x = torch.randn(2, 4, 4, requires_grad=True)
+    kept = torch.autograd.grad(scalar(x), x)[0]
+    checkpoint(scalar, x, use_reentrant=reentrant).backward()
+    assert_close(x.grad, kept)
 
 
 def test_plain_form_ends_with_its_block():

@@ -7,16 +7,22 @@ dropout by integers (`dropout`), the loss in chunks (`aiayn.training.chunked_los
 here which is wanted. Tests hold the two equal, and `benchmarks/` measures what all of
 them bring together. `torch.compile` always gets the plain form.
 
-The fast form has no second derivatives, since its gradients are written out by hand:
-whoever wants them computes in the plain form.
+The fast form has first derivatives only, since its gradients are written out by hand
+(`first_order`). Whoever wants second ones, forward-mode differentiation, or many
+gradients at once (``jacobian(vectorize=True)``, ``is_grads_batched``) computes in the
+plain form.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from aiayn.errors import InputError
 
 _plain = False
 
@@ -52,10 +58,34 @@ def is_plain() -> bool:
     A compiler joins the formulas into kernels of its own, and a trick would only be in
     its way; `torch.func` refuses to transform a gradient that was written by hand.
     """
+    return is_transformed() or _plain
+
+
+def is_transformed() -> bool:
+    """Whether `torch.compile` or `torch.func` makes something else of what runs."""
     if torch.compiler.is_compiling():  # which cannot look into what follows
         return True
-    # What torch asks too, before it refuses.
-    return _plain or torch._C._are_functorch_transforms_active()
+    return torch._C._are_functorch_transforms_active()
+
+
+def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a backward that must not be differentiated, and refuses where it is.
+
+    Torch's `once_differentiable` refuses later, and not at all where the gradient from
+    above is a constant: second derivatives then come out as if this part had none.
+    """
+
+    @wraps(backward)
+    def refusing(ctx: Any, *grad_outputs: Tensor) -> Any:
+        if torch.is_grad_enabled():  # autograd's way to say create_graph=True
+            raise InputError(
+                "The fast form has first derivatives only, and this gradient is to be "
+                "differentiated again: compute the model and its loss inside "
+                "'with aiayn.model.forms.plain_form():'."
+            )
+        return backward(ctx, *grad_outputs)
+
+    return refusing
 
 
 def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -4,7 +4,7 @@ Torch gives 32-bit products to MKL, which on some processors that are not Intel'
 half of the arithmetic unused. oneDNN, which torch carries as well and uses for 16-bit
 products, does not: on one AMD EPYC a training step in fp32 took two thirds of the time;
 on an older one (Zen 4) the two are alike. The sum is the same but for the order in
-which it is added up.
+which it is added up. `FlopCounterMode` does not know it: count inside `plain_form`.
 """
 
 import platform
@@ -15,10 +15,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from aiayn.model.forms import is_plain
+from aiayn.model.forms import first_order, is_plain
 
 # Multiplications from which on the call's own cost, two hundredths of a millisecond,
 # does not count.
@@ -51,7 +50,7 @@ class _Product(torch.autograd.Function):
         return product(x, weight, bias)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, *grad_outputs: Tensor
     ) -> tuple[Tensor | None, ...]:

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from aiayn.model.forms import first_order
 
 _NARROW = (torch.bfloat16, torch.float16)
 
@@ -33,7 +34,7 @@ class _ShortAttention(torch.autograd.Function):
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cpu")
-    @once_differentiable
+    @first_order
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, *grad_outputs: Tensor
     ) -> tuple[Tensor | None, ...]:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
+from aiayn.model.forms import is_transformed
 
 
 def check_sizes(minimum: int, **sizes: int) -> None:
@@ -61,7 +62,8 @@ def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
     """Tokens must be ids of the vocabulary, of shape (batch, length).
 
     The ids themselves are looked at on the CPU only: on a GPU the look would make the
-    program wait for everything that it has queued there.
+    program wait for everything that it has queued there. A compiler and `torch.func`
+    have no numbers to look at.
     """
     if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
         raise InputError(
@@ -70,7 +72,7 @@ def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
         )
     if tokens.size(1) == 0:
         raise InputError(f"{name} is empty: every row needs at least one token.")
-    if tokens.is_cpu and not torch.compiler.is_compiling() and tokens.numel():
+    if tokens.is_cpu and tokens.numel() and not is_transformed():
         lowest, highest = (int(bound) for bound in tokens.aminmax())
         if lowest < 0 or highest >= vocab_size:
             raise InputError(

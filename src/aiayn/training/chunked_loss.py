@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from aiayn.model.forms import first_order
 from aiayn.model.products import product
 
 # Positions at a time, at least, and logits. What a CPU writes over should stay in its
@@ -71,7 +71,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed, plain
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, *grad_outputs: Tensor
     ) -> tuple[Tensor | None, ...]:
