@@ -423,6 +423,31 @@ def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     assert not config.output.exists()
 
 
+ENDING = """
+import atexit
+atexit.register(lambda: print(_group))  # what is registered first is called last
+import torch
+from aiayn.training.distributed import _group, processes
+
+with processes(torch.device("cpu")) as group:
+    group.sum(torch.ones(1))
+print(len(_group))
+"""
+
+
+def test_a_group_ends_before_python_does():
+    """Its threads must not ask for Python's lock when nobody can have it any more."""
+    alone = {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING],
+        env=os.environ | alone | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.split() == ["1", "[]"]
+
+
 def numbers_in(choices, place=()):
     """Where in a configuration numbers stand, the absent ones included."""
     for name, value in choices.items():

@@ -4,6 +4,8 @@ The number of processes changes who computes, not what: each takes its share of 
 of every batch, and gradients are those of the whole batch. The paper used eight GPUs.
 """
 
+import atexit
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,18 @@ PATIENCE = timedelta(hours=4)
 # may wait for Python's lock. Whoever lets go of it last must not hold that lock: this
 # list does not, DistributedDataParallel, which may outlive its training, does.
 _group: list[Any] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    """End the group while gloo's threads can still have Python's lock.
+
+    A thread that asks for it when Python is being taken down is ended there and then,
+    and the program with it (SIGABRT). What trainings have left behind goes first.
+    """
+    if _group:
+        gc.collect()
+        _group.clear()
 
 
 @dataclass(frozen=True)
