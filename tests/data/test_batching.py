@@ -242,3 +242,10 @@ def test_results_come_back_in_order(lists, limit):
 def test_a_missing_result_is_noticed():
     with pytest.raises(ValueError, match="zip"):
         map_batches(lambda source: [1], TokenRows.from_lists([[4], [5]]), 10)
+
+
+def test_a_negative_seed_or_epoch_gets_a_sentence_at_once():
+    with pytest.raises(InputError, match="seed must be 0 or larger, not -1"):
+        TokenBatches(numbered(2), 10, seed=-1)
+    with pytest.raises(InputError, match="none has the number -1"):
+        TokenBatches(numbered(2), 10).epoch(-1)

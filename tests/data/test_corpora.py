@@ -133,3 +133,20 @@ def test_a_missing_split_is_answered_with_those_that_exist():
     assert corpus.train is text
     with pytest.raises(InputError, match="'combinations'; it has train"):
         corpus.split("combinations")
+
+
+def test_a_reader_may_change_what_was_read():
+    """The grammar is kept for who asks next, and is not the reader's copy of it."""
+    corpus = load_corpus("grammar", size=20, held_out_size=5)
+    corpus.splits["train"] = corpus.splits.pop("test")
+    again = load_corpus("grammar", size=20, held_out_size=5)
+    assert list(again.splits) == ["train", "validation", "test", "combinations"]
+    assert len(again.train) == 20
+
+
+@pytest.mark.parametrize("option", ["size", "held_out_size", "seed"])
+@pytest.mark.parametrize("value", ["200", None, [1]])
+def test_the_grammars_options_are_whole_numbers(option, value, unchecked_shapes):
+    with pytest.raises(InputError) as caught:
+        load_corpus("grammar", **{option: value})
+    assert str(caught.value) == f"{option} must be a whole number, not {value!r}."

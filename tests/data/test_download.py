@@ -229,6 +229,16 @@ def test_the_data_folder_comes_first(server, monkeypatch, tmp_path):
     assert fetch(remote(server, "good"), progress=False) == cache_folder() / PATH
 
 
+def test_the_data_folder_may_be_below_home(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("AIAYN_DATA", "~/data")
+    own = tmp_path / "data" / PATH
+    own.parent.mkdir(parents=True)
+    own.write_bytes(CONTENT)
+    assert fetch(remote(server, "good")) == own
+
+
 def test_a_data_folder_that_is_none_is_named(server, monkeypatch, tmp_path):
     monkeypatch.setenv("AIAYN_DATA", str(tmp_path / "typo"))
     with pytest.raises(

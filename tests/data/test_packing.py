@@ -1,10 +1,12 @@
 """§5.1, packed: rows that hold several pairs."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.data import EOS_ID, EncodedPairs, TokenBatches, pack_pairs
+from aiayn.errors import InputError
 
 ROW = 12
 sides = st.lists(st.integers(4, 9), max_size=ROW - 1)
@@ -77,3 +79,9 @@ def test_packing_leaves_less_padding_than_sorting_when_batches_are_few():
 def test_a_pair_longer_than_a_row_has_one_of_its_own():
     packed = pack_pairs(encoded([([4], [4]), ([4], [4] * 4), ([4], [4])]), row_length=4)
     assert packed.target.lengths.tolist() == [5, 4]
+
+
+def test_a_row_has_room_for_a_token():
+    pairs = EncodedPairs.from_lists([([5, EOS_ID], [6, EOS_ID])])
+    with pytest.raises(InputError, match="row_length must be 1 or larger, not -1"):
+        pack_pairs(pairs, -1)

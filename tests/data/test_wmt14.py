@@ -212,3 +212,11 @@ def test_nothing_warns_of_what_is_there(published):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_corpus("wmt14")
+
+
+def test_what_are_no_lines_is_refused_and_leaves_nothing(tmp_path, unchecked_shapes):
+    with pytest.raises(InputError, match="not a text: give"):
+        LinesOnDisk.write(tmp_path / "text", "eins")
+    with pytest.raises(InputError, match="Line 2 holds a line feed"):
+        LinesOnDisk.write(tmp_path / "text", ["eins", "zwei\ndrei"])
+    assert not list(tmp_path.iterdir())

@@ -47,9 +47,7 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        source = self.source.to(device, non_blocking=True)
-        target = self.target.to(device, non_blocking=True)
-        return Batch(source, target, self.pad_id)
+        return Batch(self.source.to(device), self.target.to(device), self.pad_id)
 
     @property
     def source_tokens(self) -> int:
@@ -79,7 +77,8 @@ class TokenBatches:
         pad_id: What fills short rows.
 
     Raises:
-        InputError: There are no pairs, or one that does not fit into a batch.
+        InputError: There are no pairs, or one that does not fit into a batch, or the
+            seed is negative; or (in `plan` and `epoch`) an epoch's number is.
 
     Paper: §5.1, about 25,000 tokens on each side.
 
@@ -109,6 +108,8 @@ class TokenBatches:
 
     def plan(self, epoch: int) -> list[Indices]:
         """Which pairs stand in which batch: an epoch without its tensors."""
+        if epoch < 0:
+            raise InputError(f"Epochs are counted from 0: none has the number {epoch}.")
         generator = np.random.default_rng([self.seed, epoch])
         order = self._by_length(generator.random(len(self.pairs)))
         batches = [order[rows] for rows in self._slices]
@@ -121,12 +122,7 @@ class TokenBatches:
             number: Which epoch, counted from 0.
             first: How many batches of it to pass over, because they were done before.
         """
-        for rows in self.plan(number)[first:]:
-            yield Batch(
-                self.pairs.source.padded(rows, self.pad_id),
-                self.pairs.target.padded(rows, self.pad_id),
-                self.pad_id,
-            )
+        return map(self._batch, self.plan(number)[first:])
 
     @property
     def source_tokens(self) -> int:
@@ -147,6 +143,11 @@ class TokenBatches:
         )
         return 1 - (self.source_tokens + self.target_tokens) / places
 
+    def _batch(self, rows: Indices) -> Batch:
+        source = self.pairs.source.padded(rows, self.pad_id)
+        target = self.pairs.target.padded(rows, self.pad_id)
+        return Batch(source, target, self.pad_id)
+
     def _by_length(self, random: np.ndarray) -> Indices:
         """The pairs, sorted so that neighbours need little padding.
 
@@ -159,6 +160,8 @@ class TokenBatches:
         return np.lexsort((random, turn * (self._source - self._target), self._longer))
 
     def _check(self, tokens_per_batch: int) -> None:
+        if self.seed < 0:
+            raise InputError(f"seed must be 0 or larger, not {self.seed}.")
         if not len(self.pairs):
             raise InputError("There are no sentence pairs to cut into batches.")
         worst = int(self._longer.argmax())

@@ -9,7 +9,9 @@ files. To parse (§6.3), the target language is "trees".
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +94,24 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
             )
 
 
-@lru_cache(maxsize=1)  # a notebook reads the corpus, and then its training does
 def _load_grammar(
     source: str,
     target: str,
     size: int = TRAIN_SIZE,
     held_out_size: int = HELD_OUT_SIZE,
     seed: int = 0,
+) -> Corpus:
+    options = {"size": size, "held_out_size": held_out_size, "seed": seed}
+    for name, number in options.items():
+        if not isinstance(number, Integral):
+            raise InputError(f"{name} must be a whole number, not {number!r}.")
+    corpus = _grammar(source, target, **options)
+    return replace(corpus, splits=dict(corpus.splits))  # the reader's, to change
+
+
+@lru_cache(maxsize=1)  # a notebook reads the corpus, and then its training does
+def _grammar(
+    source: str, target: str, size: int, held_out_size: int, seed: int
 ) -> Corpus:
     languages = ("en", TREES) if target == TREES else ("en", "de")
     check_languages("grammar", source, target, languages)

@@ -156,15 +156,16 @@ def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> 
 
 
 def _in_data_folder(file: RemoteFile) -> Path | None:
-    folder = os.environ.get("AIAYN_DATA")
-    if not folder:
+    chosen = os.environ.get("AIAYN_DATA")
+    if not chosen:
         return None
+    folder = Path(chosen).expanduser()
     if not os.path.isdir(folder):
         raise InputError(
             f"AIAYN_DATA names {folder}, which is no folder; set it to a folder that "
             f"holds {file.path}, or unset it."
         )
-    path = Path(folder) / file.path
+    path = folder / file.path
     if not path.is_file():
         return None
     if fault := file.fault(path):

@@ -11,6 +11,7 @@ from typing import overload
 import numpy as np
 from jaxtyping import Int64
 
+from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.files import write_atomically
 
@@ -61,11 +62,18 @@ class LinesOnDisk(Sequence[str]):
         """Write lines, none of which holds a line feed, and the list of their places.
 
         Raises:
-            InputError: The disk is full or the folder read-only; nothing is left over.
+            InputError: It is one text, a line holds a line feed, the disk is full or
+                the folder read-only; nothing is left over.
         """
+        refuse_text(lines)
         lengths = []
         with write_atomically(path) as stream:
             for line in lines:
+                if "\n" in line:
+                    raise InputError(
+                        f"Line {len(lengths) + 1} holds a line feed, so that it would "
+                        "be two: cut it there, or put a space in its place."
+                    )
                 raw = line.encode() + b"\n"
                 lengths.append(len(raw))
                 stream.write(raw)

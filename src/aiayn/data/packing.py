@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 
 from aiayn.data.encoding import EncodedPairs, TokenRows
+from aiayn.errors import InputError
 
 
 def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
@@ -29,6 +30,9 @@ def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
         Rows of several pairs; sentence s of a row's target translates sentence s of its
         source. Every pair is in one of them.
 
+    Raises:
+        InputError: row_length is not positive.
+
     Not in the paper. The method is common; Krell et al. (2021) compare its forms.
 
     >>> pairs = EncodedPairs.from_lists(
@@ -38,6 +42,8 @@ def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
     >>> [packed.source[row] for row in range(len(packed))]
     [[5, 6, 5, 2, 7, 2], [6, 5, 2]]
     """
+    if row_length < 1:
+        raise InputError(f"row_length must be 1 or larger, not {row_length}.")
     rows = _fill(pairs.source.lengths, pairs.target.lengths, row_length)
     return EncodedPairs(_joined(pairs.source, rows), _joined(pairs.target, rows))
 
