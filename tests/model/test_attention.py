@@ -292,6 +292,15 @@ def test_dropout_drops_weights_only_in_training(need_weights):
     assert weights is None or weights.eq(1).all()  # as they were before
 
 
+@pytest.mark.parametrize("dropping", [False, True])
+def test_dropout_goes_by_its_own_mode(need_weights, dropping):
+    """As Monte Carlo dropout wants it: the module drops in a model that rests."""
+    attention, x = MultiHeadAttention(16, 2, dropout=0.5), torch.randn(2, 40, 16)
+    attention.train(not dropping).dropout.train(dropping)
+    first, second = (attention(x, x, x, need_weights=need_weights)[0] for _ in "ab")
+    assert first.equal(second) != dropping
+
+
 @pytest.mark.parametrize(
     ("sizes", "sentence"),
     [

@@ -1,13 +1,16 @@
 """§5.4: dropout drops the right share, makes up for it, and rests in evaluation."""
 
+import copy
 import math
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 from torch.testing import assert_close
 
+from aiayn.errors import InputError
 from aiayn.model.dropout import Dropout
 
 
@@ -68,3 +71,29 @@ def test_a_double_is_scaled_in_double_precision():
 
 def test_a_probability_next_to_one_stays_finite():
     assert Dropout(1 - 1e-9)(torch.ones(100_000)).isfinite().all()
+
+
+def test_whatever_looks_for_torchs_dropout_finds_it():
+    """As Monte Carlo dropout does, and who switches dropout off by p = 0."""
+    layer = Dropout(0.5)
+    assert isinstance(layer, nn.Dropout)
+    assert repr(layer) == repr(copy.deepcopy(layer)) == "Dropout(p=0.5)"
+    assert not layer.state_dict()
+    layer.p, x = 0.0, torch.ones(4)
+    assert layer(x) is x
+
+
+def test_what_it_draws_lies_where_the_input_does():
+    """Whatever torch's default device is: here one that holds no numbers."""
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.ones(1000, dtype=dtype)
+        with torch.device("meta"):
+            output = Dropout(0.5)(x)
+        assert 0 < output.count_nonzero() < 1000
+
+
+@pytest.mark.parametrize("p", [None, "0.1", 1.0, -0.1])
+def test_what_is_no_probability_gets_a_sentence(p, unchecked_shapes):
+    with pytest.raises(InputError) as caught:
+        Dropout(p)
+    assert str(caught.value) == f"dropout is a probability in [0, 1), not {p!r}."

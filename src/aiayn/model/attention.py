@@ -223,7 +223,7 @@ class MultiHeadAttention(nn.Module):
         check_mask(mask)
         queries = self._split(self.query_projection(query), self.d_k)
         weights = None
-        dropping = self.training and self.dropout.p > 0
+        dropping = self.dropout.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
         short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
         if need_weights or is_plain() or (short and dropping):
@@ -238,7 +238,7 @@ class MultiHeadAttention(nn.Module):
                 keys,
                 values,
                 attn_mask=mask,
-                dropout_p=self.dropout.p if self.training else 0.0,
+                dropout_p=self.dropout.p if dropping else 0.0,
             )  # (batch, heads, queries, d_v)
         concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
         output = self.output_projection(concatenated)

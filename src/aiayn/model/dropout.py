@@ -15,7 +15,7 @@ from aiayn.model.validation import check_rates
 _LEVELS = 2**16
 
 
-class Dropout(nn.Module):
+class Dropout(nn.Dropout):
     r"""Sets each element to zero with probability p, and scales the rest to make up.
 
     $$\mathrm{Dropout}(x) = x ⊙ m / (1 - p), \quad m_i ∼ \mathrm{Bernoulli}(1 - p)$$
@@ -26,33 +26,34 @@ class Dropout(nn.Module):
     Raises:
         InputError: p lies outside [0, 1).
 
+    It is an `nn.Dropout` to whatever looks for those, and knows no ``inplace``.
+
     Paper: §5.4; Srivastava et al. (2014).
     """
 
     def __init__(self, p: float) -> None:
-        super().__init__()
         check_rates(dropout=p)
-        self.p = p
+        super().__init__(p)
 
-    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """Drop in training; return x itself in evaluation."""
+    def forward(self, input: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Drop in training; return the input itself in evaluation."""
         if not self.training or self.p == 0:
-            return x
-        if x.device.type != "cpu" or is_plain():
-            return F.dropout(x, self.p)
+            return input
+        if input.device.type != "cpu" or is_plain():
+            return F.dropout(input, self.p)
         # At least one level keeps: 1 / (1 - p) has to stay finite.
         dropped = min(round(self.p * _LEVELS), _LEVELS - 1)
-        quads = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(
-            -(2**63), None
-        )  # each holds four 16-bit integers
-        draws = quads.view(torch.int16)[: x.numel()].view(x.shape)
+        count, device = input.numel(), input.device
+        quads = torch.empty((count + 3) // 4, dtype=torch.int64, device=device)
+        quads.random_(-(2**63), None)  # each holds four 16-bit integers
+        draws = quads.view(torch.int16)[:count].view(input.shape)
         # Compared in place, they are 1 or 0 and still integers: torch turns booleans
         # into numbers ten times as slowly.
         keep = draws.ge_(dropped - _LEVELS // 2)
-        scale = torch.tensor(_LEVELS / (_LEVELS - dropped), dtype=x.dtype)
-        if x.dtype == torch.bfloat16:  # 16 bits too: multiply the scale's bit pattern
-            return x * keep.mul_(scale.view(torch.int16)).view(x.dtype)
-        return x * keep.to(x.dtype).mul_(scale)
+        scale = input.new_tensor(_LEVELS / (_LEVELS - dropped))
+        if input.dtype == torch.bfloat16:  # 16 bits too: multiply the bit pattern
+            return input * keep.mul_(scale.view(torch.int16)).view(input.dtype)
+        return input * keep.to(input.dtype).mul_(scale)
 
     def extra_repr(self) -> str:
         """What print shows."""

@@ -46,7 +46,7 @@ def average_checkpoints(
                 "checkpoints of one run."
             )
         for name, tensor in tensors.items():
-            total[name] = total.get(name, torch.zeros(())) + tensor.double()
+            total[name] = total.get(name, tensor.new_zeros(())) + tensor.double()
     first, _ = load_tensors(paths[0])
     mean = {
         name: (tensor / len(paths)).to(first[name].dtype)
