@@ -12,6 +12,7 @@ from aiayn.errors import InputError
 from aiayn.model import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
+    positional,
     sinusoidal_positional_encoding,
 )
 
@@ -117,3 +118,35 @@ def test_a_learned_table_learns_and_says_where_it_ends():
         InputError, match=r"5 positions does not fit .* max_length = 4: shorten it"
     ):
         positions(torch.zeros(1, 2, 6), start=3)
+
+
+def test_the_table_is_computed_where_there_is_float64(monkeypatch):
+    """Apple's GPU has none. On 'meta', where a file is examined, there is no table."""
+    places = []
+
+    class Table:
+        def to(self, device):
+            places.append(device.type)
+            return torch.zeros(4, 6, device="cpu")
+
+    def table(*_):
+        places.append(torch.empty(0).device.type)
+        return Table()
+
+    monkeypatch.setattr(positional, "sinusoidal_positional_encoding", table)
+    for default in ("mps", "meta"):
+        device = torch.device(default)
+        monkeypatch.setattr(torch, "get_default_device", lambda device=device: device)
+        SinusoidalPositionalEncoding(6, max_length=4)
+    assert places == ["cpu", "mps", "meta", "meta"]
+
+
+def test_a_table_that_another_thread_takes_away_is_read_all_the_same():
+    """Threads that share a model share its table, and the longer one need not stay."""
+
+    class Undone(SinusoidalPositionalEncoding):
+        def __setattr__(self, name, value):
+            if name != "table":
+                super().__setattr__(name, value)
+
+    assert Undone(6, max_length=4)(torch.zeros(1, 9, 6)).shape == (1, 9, 6)

@@ -70,8 +70,11 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_length: int = 1024) -> None:
         super().__init__()
-        table = sinusoidal_positional_encoding(max_length, d_model)
-        self.register_buffer("table", table, persistent=False)
+        default = torch.get_default_device()
+        # On the CPU, since Apple's GPU has no float64; on 'meta' nothing is computed.
+        with torch.device("meta" if default.type == "meta" else "cpu"):
+            table = sinusoidal_positional_encoding(max_length, d_model)
+        self.register_buffer("table", table.to(default), persistent=False)
 
     def forward(
         self,
@@ -80,16 +83,15 @@ class SinusoidalPositionalEncoding(nn.Module):
         positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
         """Add positions ``start``, ``start + 1``, … to x, or those that are given."""
-        end = start + x.size(1)
-        if end > self.table.size(0):
+        # In one variable: another thread may put a table in place that is shorter.
+        table, end = self.table, start + x.size(1)
+        if end > table.size(0):
             # An ordinary tensor, even if it is a search that needs it first: torch lets
             # nobody change one that was made in inference mode.
             with torch.inference_mode(False):
                 longer = sinusoidal_positional_encoding(2 * end, x.size(2))
-                self.table = longer.to(self.table)
-        return x + (
-            self.table[start:end] if positions is None else self.table[positions]
-        )
+                self.table = table = longer.to(table)
+        return x + (table[start:end] if positions is None else table[positions])
 
 
 class LearnedPositionalEncoding(nn.Module):
