@@ -13,6 +13,7 @@ from aiayn.model import (
     causal_mask,
 )
 from aiayn.model.attention import FUSED_ABOVE
+from aiayn.model.layers import ResidualNorm
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
@@ -110,3 +111,10 @@ def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
 def test_a_feed_forward_layer_drops_with_a_probability(dropout):
     with pytest.raises(InputError, match="dropout is a probability"):
         PositionwiseFeedForward(4, 8, dropout)
+
+
+@pytest.mark.parametrize("norm", ["Pre", None])
+def test_another_place_of_the_norm_gets_a_sentence(norm):
+    """It would pass for post-norm."""
+    with pytest.raises(InputError, match=f"norm must be 'post' or 'pre', not {norm!r}"):
+        ResidualNorm(4, norm=norm)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from aiayn.errors import InputError
 from aiayn.model.validation import (
+    check_norm,
     check_pad_id,
     check_rates,
     check_sizes,
@@ -114,8 +115,7 @@ class TransformerConfig:
             activation_dropout=self.activation_dropout,
         )
         head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
-        if self.norm not in ("post", "pre"):
-            raise InputError(f"norm must be 'post' or 'pre', not {self.norm!r}.")
+        check_norm(self.norm)
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(
                 f"positions must be 'sinusoidal' or 'learned', not {self.positions!r}."

@@ -20,6 +20,7 @@ from aiayn.model.cache import LayerCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.dropout import Dropout
 from aiayn.model.feed_forward import PositionwiseFeedForward
+from aiayn.model.validation import check_norm
 
 
 class ResidualNorm(nn.Module):
@@ -31,6 +32,9 @@ class ResidualNorm(nn.Module):
         d_model: Width of what passes through.
         dropout: Probability that an entry of the sub-layer's output is dropped.
         norm: Whether LayerNorm stands after the addition or before the sub-layer.
+
+    Raises:
+        InputError: norm is neither "post" nor "pre", or dropout lies outside [0, 1).
 
     Paper: §3.1; dropout: §5.4; He et al. (2016), Ba et al. (2016).
 
@@ -44,6 +48,7 @@ class ResidualNorm(nn.Module):
         self, d_model: int, dropout: float = 0.0, norm: Literal["post", "pre"] = "post"
     ) -> None:
         super().__init__()
+        check_norm(norm)
         self.pre = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)

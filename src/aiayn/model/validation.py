@@ -19,8 +19,14 @@ def check_sizes(minimum: int, **sizes: int) -> None:
 def check_rates(**rates: float) -> None:
     """Every rate is the probability of dropping something; 1 would drop everything."""
     for name, rate in rates.items():
-        if not 0.0 <= rate < 1.0:
-            raise InputError(f"{name} is a probability in [0, 1), not {rate}.")
+        if not isinstance(rate, int | float) or not 0.0 <= rate < 1.0:
+            raise InputError(f"{name} is a probability in [0, 1), not {rate!r}.")
+
+
+def check_norm(norm: str) -> None:
+    """LayerNorm stands after the addition or before the sub-layer."""
+    if norm not in ("post", "pre"):
+        raise InputError(f"norm must be 'post' or 'pre', not {norm!r}.")
 
 
 def check_pad_id(pad_id: int, vocab_size: int) -> None:
