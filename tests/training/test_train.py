@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -292,11 +293,12 @@ def test_accumulated_batches_are_one_large_batch():
     config = TrainingConfig.grammar(
         model=TransformerConfig.tiny(vocab_size=20, dropout=0.0),
         warmup_steps=1,
+        device="cpu",
         precision="fp32",
     )
     rows = Batch(torch.randint(3, 20, (6, 5)), torch.randint(3, 20, (6, 4)))
     rows.target[0, 2:] = 0
-    halves = [Batch(rows.source[part], rows.target[part]) for part in _THIRDS]
+    thirds = [Batch(rows.source[part], rows.target[part]) for part in _THIRDS]
 
     def moved(batches):
         torch.manual_seed(1)
@@ -304,7 +306,7 @@ def test_accumulated_batches_are_one_large_batch():
         totals = trainer.step(1, batches)
         return totals, trainer.model.state_dict()
 
-    torch.testing.assert_close(moved([rows]), moved(halves))
+    torch.testing.assert_close(moved([rows]), moved(thirds))
 
 
 _THIRDS = (slice(0, 1), slice(1, 3), slice(3, 6))
@@ -458,7 +460,22 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
     [
         ({"steps": 1e5}, "steps must be a whole number, at least 1, not 100000.0."),
         ({"keep": 0}, "keep must be a whole number, at least 1, not 0."),
-        ({"corpus_size": 1e5}, "corpus_size must be a whole number, not 100000.0."),
+        ({"corpus_size": 1e5}, "corpus_size must be a whole number or None, not 1000"),
+        ({"seed": None}, "seed must be a whole number, not None."),
+        ({"cooldown_steps": None}, "cooldown_steps must be a whole number, not None."),
+        ({"validation_sentences": True}, "validation_sentences must be a whole number"),
+        ({"steps": 2**63}, "steps must be smaller than 2**63."),
+        ({"epsilon": None}, "epsilon must be a number, not None."),
+        ({"learning_rate_scale": None}, "learning_rate_scale must be a number, not N"),
+        ({"learning_rate_scale": "2"}, "learning_rate_scale must be a number, not '2'"),
+        ({"clip_norm": np.float32(1)}, "clip_norm must be a number or None, not np.f"),
+        ({"label_smoothing": None}, "label_smoothing must be a number, not None."),
+        ({"label_smoothing": "0.1"}, "label_smoothing must be a number, not '0.1'."),
+        ({"betas": 0.9}, "betas are two numbers in [0, 1), not 0.9."),
+        ({"betas": ("a", "b")}, "betas are two numbers in [0, 1), not ('a', 'b')."),
+        ({"compile": 1}, "compile must be True or False, not 1."),
+        ({"device": None}, "device must be a text, not None."),
+        ({"output": None}, "output must be a path, not None."),
         ({"packed_length": 0}, "packed_length must lie between 1 and"),
         ({"packed_length": 10**6}, "A row of packed_length = 1000000 does not fit"),
         ({"clip_norm": 0.0}, "clip_norm must be larger than 0"),

@@ -1,6 +1,6 @@
 """§5: every choice of a training run, and recipes that are known to work."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,7 @@ _COUNTS = (
     "keep",
 )
 
-# The least and the most that makes sense of what may also be None or zero; whole
-# numbers where these are.
+# The least and the most that makes sense of what may also be None or zero.
 _RANGES: dict[str, tuple[float, float]] = {
     "corpus_size": (1, 2**63 - 1),
     "validation_sentences": (0, 2**63 - 1),
@@ -110,12 +109,10 @@ class TrainingConfig:
     """Show a progress bar, where there is a terminal."""
 
     def __post_init__(self) -> None:
-        # 1e5 is no whole number in Python: nobody could read it back from config.json.
         check_sizes(1, **{name: getattr(self, name) for name in _COUNTS})
+        _check_kinds(self)
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
-            if isinstance(high, int) and not isinstance(value, int | None):
-                raise InputError(f"{name} must be a whole number, not {value!r}.")
             if value is not None and not low <= value <= high:
                 raise InputError(
                     f"{name} must lie between {low:g} and {high:g}, not {value}."
@@ -131,8 +128,10 @@ class TrainingConfig:
                 "clip_norm must be larger than 0, which leaves nothing of a gradient, "
                 f"and finite, not {self.clip_norm}: leave it out (None), not to clip."
             )
-        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
-            raise InputError(f"betas are two numbers in [0, 1), not {self.betas}.")
+        if not _are_betas(self.betas):
+            raise InputError(
+                f"betas are two numbers in [0, 1), not {self.betas!r:.60}."
+            )
         if self.precision not in ("fp32", "bf16", "auto"):
             raise InputError(
                 f"precision is fp32, bf16 or auto, not {self.precision!r}."
@@ -172,7 +171,6 @@ class TrainingConfig:
                 "model": read_config(values["model"]),
                 "betas": tuple(values["betas"]),
             }
-            _check_kinds(choices)
             return cls(**choices)
         except (TypeError, KeyError) as error:
             raise InputError(f"This is no training configuration: {error}.") from None
@@ -245,30 +243,37 @@ class TrainingConfig:
         return replace(config, **changes)
 
 
-_DEFAULTS = TrainingConfig()
-_OPTIONAL = {
-    "corpus_size": int,
-    "packed_length": int,
-    "clip_norm": float,
-    "threads": int,
+# What a field may hold, by its annotation, and in words.
+_KINDS: dict[Any, tuple[Any, str]] = {
+    int: (int, "a whole number"),
+    int | None: (int | None, "a whole number or None"),
+    float: (int | float, "a number"),
+    float | None: (int | float | None, "a number or None"),
+    bool: (bool, "True or False"),
+    str: (str | Path, "a text"),
+    Path: (str | Path, "a path"),
 }
 
 
-def _check_kinds(choices: dict[str, Any]) -> None:
-    """A file may hold anything: what a dataclass does not look at, with a TypeError."""
-    for name, value in choices.items():
-        if name in _OPTIONAL and value is None:
+def _check_kinds(config: TrainingConfig) -> None:
+    """Refuse what config.json could not hold, or nobody could read back from it.
+
+    1e5 is no whole number in Python, and NumPy's float32 is no number in JSON.
+    """
+    for part in fields(config):
+        if part.type not in _KINDS:
             continue
-        default = getattr(_DEFAULTS, name, None)
-        kind = _OPTIONAL.get(name) or type(default)
-        numbers = value if isinstance(value, tuple) else (value,)
-        if kind in (int, float, tuple):
-            for number in numbers:
-                if type(number) is not int and (
-                    type(number) is not float or kind is int
-                ):
-                    raise TypeError(f"{name} is {value!r:.60}, which is no such number")
-                if not -(2**63) <= number < 2**63:
-                    raise TypeError(f"{name} is out of every range")
-        elif kind in (str, bool) and type(value) is not kind:
-            raise TypeError(f"{name} is {value!r:.60}")
+        value, (kind, words) = getattr(config, part.name), _KINDS[part.type]
+        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+            raise InputError(f"{part.name} must be {words}, not {value!r:.60}.")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise InputError(f"{part.name} must be smaller than 2**63.")
+
+
+def _are_betas(values: Any) -> bool:
+    """Whether they are two shares that Adam keeps of its means."""
+    return (
+        isinstance(values, tuple | list)
+        and len(values) == 2
+        and all(isinstance(v, int | float) and 0.0 <= v < 1.0 for v in values)
+    )
