@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from aiayn.data import Batch
+from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
 from aiayn.training.distributed import Processes
@@ -15,6 +16,7 @@ from aiayn.training.distributed import Processes
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=16, dropout=0.0),
     warmup_steps=2,
+    device="cpu",
 )
 BATCH = Batch(
     torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0]]), torch.tensor([[10, 11, 2], [12, 2, 0]])
@@ -90,12 +92,35 @@ def test_gradients_are_clipped_where_the_configuration_says_so(model):
 
 def test_every_step_seed_and_process_draws_its_own_dropout(model):
     """Or the same units would be missing each time: nothing else would show it."""
-    drawn = {}
+    model.dropout.p, dropped = 0.5, []
+    model.dropout.register_forward_hook(lambda *call: dropped.append(call[2] == 0))
+
+    def drawn(trainer, step):
+        """What is dropped of the first row's first words, which every process has."""
+        dropped.clear()
+        trainer.step(step, [Batch(BATCH.source[:1], BATCH.target[:1])])
+        return tuple(dropped[0].flatten().tolist())
+
+    found = []
     for seed, rank in ((1, 0), (2, 0), (1, 1)):
         trainer = Trainer(replace(CONFIG, seed=seed), model, 1, Processes(rank))
-        for step in (1, 2):
-            trainer.step(step, [BATCH])
-            drawn[seed, rank, step] = torch.initial_seed()
-    assert len(set(drawn.values())) == 6
-    trainer.step(2, [BATCH])
-    assert torch.initial_seed() == drawn[1, 1, 2]
+        found += [drawn(trainer, step) for step in (1, 2)]
+    assert len(set(found)) == 6
+    assert drawn(trainer, 2) == found[-1]
+
+
+def test_gradients_that_a_model_brings_along_are_not_the_steps(model):
+    """A reader may have called backward before."""
+    twin, trainer = copy.deepcopy(model), Trainer(CONFIG, model, bos_id=1)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    trainer.step(1, [BATCH])
+    Trainer(CONFIG, twin, bos_id=1).step(1, [BATCH])
+    assert_close(model.state_dict(), twin.state_dict())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_without_processes_the_configuration_names_the_device(model):
+    assert Trainer(CONFIG, model, bos_id=1).processes.device == torch.device("cpu")
+    with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
+        Trainer(replace(CONFIG, device="gpu"), model, bos_id=1)

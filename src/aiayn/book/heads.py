@@ -81,6 +81,7 @@ def configuration(seed: int, vocab_size: int) -> TrainingConfig:
         warmup_steps=200,
         learning_rate_scale=0.6,
         seed=seed,
+        device="cpu",
         precision="auto",
     )
 

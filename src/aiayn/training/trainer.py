@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import EOS_ID, Batch
 from aiayn.errors import InputError
-from aiayn.machine import resolve_precision
+from aiayn.machine import resolve_device, resolve_precision
 from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
@@ -39,7 +39,8 @@ class Trainer:
         config: Every choice.
         model: What learns; it is moved to the processes' device.
         bos_id: What the decoder reads first.
-        processes: Who takes part.
+        processes: Who takes part, and where; None: this one alone, on the device that
+            the configuration names.
 
     Paper: §5.3.
 
@@ -60,7 +61,7 @@ class Trainer:
         processes: Processes | None = None,
     ) -> None:
         self.config = config
-        self.processes = processes or Processes()
+        self.processes = processes or Processes(device=resolve_device(config.device))
         self.dtype = resolve_precision(config.precision, self.processes.device)
         self.model = model.to(self.processes.device)
         self.optimizer = torch.optim.Adam(
@@ -115,6 +116,7 @@ class Trainer:
             group["lr"] = self.learning_rate(step)
         tokens = sum(batch.target_tokens for batch in batches)
         totals = self.no_totals()
+        self.optimizer.zero_grad()  # what others have left there
         for number, batch in enumerate(batches, start=1):
             # Gradients are exchanged once, with the last batch.
             with self._alone() if number < len(batches) else nullcontext():
@@ -122,7 +124,7 @@ class Trainer:
         if self.config.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
-        self.optimizer.zero_grad()
+        self.optimizer.zero_grad()  # their memory is free until the next step
         return totals
 
     def no_totals(self) -> Float[Tensor, "3"]:
@@ -152,6 +154,8 @@ class Trainer:
             InputError: It is the state of another model, or none at all.
         """
         device = self.processes.device
+        # Where torch itself counts: beside the weights if one kernel does all.
+        counting = device if self.optimizer.defaults["fused"] else "cpu"
         self._check_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
         for (name, parameter), count in zip(
@@ -160,7 +164,7 @@ class Trainer:
             # Copies: what was read may still lie in the file, which the next save
             # replaces. Windows replaces no file that somebody has mapped.
             self.optimizer.state[parameter] = {
-                "step": torch.tensor(count, device=device),
+                "step": torch.tensor(count, device=counting),
                 "exp_avg": tensors[f"mean.{name}"].to(device, copy=True),
                 "exp_avg_sq": tensors[f"variance.{name}"].to(device, copy=True),
             }
