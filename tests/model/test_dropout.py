@@ -97,3 +97,7 @@ def test_what_is_no_probability_gets_a_sentence(p, unchecked_shapes):
     with pytest.raises(InputError) as caught:
         Dropout(p)
     assert str(caught.value) == f"dropout is a probability in [0, 1), not {p!r}."
+    """One number in 65,536 stays: 16 of these, within five standard errors."""
+    output = Dropout(1 - 1e-9)(torch.ones(2**20))
+    assert output.isfinite().all()
+    assert 0 < output.count_nonzero() < 16 + 5 * 4
