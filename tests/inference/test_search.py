@@ -325,6 +325,18 @@ def test_a_search_goes_on_while_a_longer_output_may_win():
     assert len(model.rows) > 1
 
 
+def test_a_search_ends_when_as_many_outputs_have_as_the_beam_is_wide():
+    """Both at once here; 3 and 5 is not waited for, and would have scored higher."""
+    following = {BOS: {3: 0.51, 4: 0.49}, 5: {EOS: 1.0}}
+    following |= {token: {EOS: 0.55, 5: 0.45} for token in (3, 4)}
+    model, source = TableModel(table(6, following)[None]), torch.tensor([[0]])
+    options = {"num_best": 2, "beam_size": 2, "length_penalty": 2.0}
+    [found] = beam_search_n_best(model, source, **options, **ENDS)
+    assert (tokens_of(found), len(model.rows)) == ([[3], [4]], 2)
+    longer = math.log(0.51 * 0.45) / gnmt_length_penalty(3, 2.0)
+    assert longer > found[0].score
+
+
 # ---- never padding, never NaN
 
 
