@@ -410,6 +410,23 @@ def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path
         assert torch.equal(tensor, expected[name]), name
 
 
+def test_the_first_step_that_is_no_number_in_any_process_counts(monkeypatch):
+    """all_reduce is here what another process does, whose number is 3."""
+    combine = {
+        distributed.ReduceOp.SUM: torch.add,
+        distributed.ReduceOp.MIN: torch.minimum,
+        distributed.ReduceOp.MAX: torch.maximum,
+    }
+
+    def all_reduce(value, op=distributed.ReduceOp.SUM):
+        value.copy_(combine[op](value, torch.tensor(3)))
+
+    monkeypatch.setattr(distributed, "all_reduce", all_reduce)
+    two = Processes(count=2)
+    assert [two.lowest(torch.tensor(steps)) for steps in (2, 5)] == [2, 3]
+    assert two.sum(torch.tensor(2)) == 5
+
+
 def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     """One was killed while another waited for it; torch adds a page of its frames."""
 

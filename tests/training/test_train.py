@@ -119,8 +119,10 @@ def test_keeps_the_best_and_the_last(config, monkeypatch):
         "state.safetensors",
     }
     assert load_tensors(result.run.best)[1]["step"] == 16
-    assert not any(module.training for module in result.model.modules())
-    assert load_translator(result.run.path, "auto")[0].config == result.model.config
+    loaded, _ = load_translator(result.run.path, "auto")
+    assert loaded.config == result.model.config
+    for model in (result.model, loaded):
+        assert not any(module.training for module in model.modules())
     with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
         load_translator(result.run.path, "gpu")
     assert TrainingConfig.from_dict(read_json(result.run.config)) == config
