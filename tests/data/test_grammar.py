@@ -490,6 +490,19 @@ def test_the_split_follows_from_the_english_sentence_alone(corpus) -> None:
             assert split_of(sample.source, split == "combinations") == split
 
 
+@pytest.mark.parametrize(
+    ("source", "split"),
+    [
+        ("This cook is old.", "train"),
+        ("The pear was fresh.", "validation"),
+        ("The station is old.", "test"),
+    ],
+)
+def test_a_sentence_stays_in_its_split_from_release_to_release(source, split) -> None:
+    """Or a later training would learn what an earlier one is tested on."""
+    assert split_of(source, combined=False) == split
+
+
 def test_sizes_and_distinct_english_sides(corpus) -> None:
     sizes = {split: len(found) for split, found in corpus.items()}
     assert sizes == {
