@@ -1,5 +1,6 @@
 """x-transformers: its encoder–decoder, with tied embeddings and learned positions."""
 
+import torch
 from torch import Tensor, nn
 from x_transformers import XTransformer
 
@@ -15,7 +16,11 @@ from benchmarks.peers.shared import (
 
 
 def build(config: TransformerConfig) -> XTransformer:
-    """The model of that size; pre-norm, which is the library's default."""
+    """The model of that size; pre-norm, which is the library's default.
+
+    Its fused attention where it is the faster one: on a CPU, in 16 bits, torch's takes
+    a third longer than the library's own.
+    """
     sizes = {}
     for side, depth in (
         ("enc", config.num_encoder_layers),
@@ -27,7 +32,7 @@ def build(config: TransformerConfig) -> XTransformer:
             f"{side}_heads": config.num_heads,
             f"{side}_attn_dim_head": config.d_model // config.num_heads,
             f"{side}_ff_mult": config.d_ff // config.d_model,
-            f"{side}_attn_flash": True,
+            f"{side}_attn_flash": torch.cuda.is_available(),
             f"{side}_ff_custom_activation": nn.ReLU(),
             f"{side}_max_seq_len": 512,
             f"{side}_ff_dropout": config.dropout,
