@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,30 @@ def test_a_full_disk_is_a_sentence(tmp_path):
     ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_write_has_words_too(tmp_path):
+    """NumPy counts what was written, and gives no number of an error."""
+    with (
+        pytest.raises(InputError, match="written: 80 requested and 40 written"),
+        write_atomically(tmp_path / "new"),
+    ):
+        raise OSError("80 requested and 40 written")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.chdir(tmp_path)
+    for path in (pipe, tmp_path, Path(".")):
+        with (
+            pytest.raises(InputError, match="folder, pipe or device"),
+            write_atomically(path),
+        ):
+            pytest.fail("It was opened.")
+    assert list(tmp_path.iterdir()) == [pipe]
+    assert pipe.is_fifo()
 
 
 def test_a_folder_that_is_gone_is_not_made_anew_where_it_must_not_be(tmp_path):

@@ -45,8 +45,14 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
         A stream to write to.
 
     Raises:
-        InputError: The disk is full, the folder read-only, …; path is as it was.
+        InputError: The disk is full, the folder read-only, …; path is as it was. Or it
+            is no ordinary file, which would be replaced by one.
     """
+    if os.path.exists(path) and not os.path.isfile(path):  # whatever its name holds
+        raise InputError(
+            f"{path} cannot be written: it is a folder, pipe or device. Choose the "
+            "name of a file."
+        )
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if make_folder:
@@ -59,8 +65,8 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
         _settle(path.parent)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be written: {error.strerror}. Make room, or choose another "
-            "folder."
+            f"{path} cannot be written: {error.strerror or error}. Make room, or "
+            "choose another folder."
         ) from error
     finally:
         with suppress(OSError):
