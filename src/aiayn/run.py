@@ -114,8 +114,8 @@ class RunFolder:
         """Keep a copy of this checkpoint as the best one."""
         self.require()
         with (
+            checkpoint.open("rb") as content,  # if it is gone, it is not best's fault
             write_atomically(self.best, make_folder=False) as best,
-            checkpoint.open("rb") as content,
         ):
             shutil.copyfileobj(content, best)
 

@@ -267,6 +267,17 @@ def test_an_average_that_training_has_left_behind_does_not_translate(tmp_path):
     assert run.weights() == run.best
 
 
+def test_a_checkpoint_that_is_gone_is_named_and_the_best_is_as_it_was(tmp_path):
+    run = RunFolder(tmp_path)
+    run.config.touch()
+    run.best.write_bytes(b"old")
+    gone = tmp_path / "step-000009.safetensors"
+    with pytest.raises(FileNotFoundError) as caught:
+        run.mark_best(gone)
+    assert caught.value.filename == str(gone)
+    assert run.best.read_bytes() == b"old"
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_disk_that_takes_no_more_leaves_the_last_state(config, monkeypatch, number):
     """Full, read-only, broken: one sentence, and the state of step 8 as it was."""
