@@ -166,11 +166,13 @@ def translate(
     lines = text or (read_lines(file) if file else _standard_input())
     if weights:
         model, tokenizer = load_translator(run, resolve_device(device))
-        for line in lines:
+        for number, line in enumerate(lines, start=1):
             if not normalise(line):  # as without --weights: nothing, but no end
                 print(flush=True)
                 continue
-            found = cross_attention_map(line, model, tokenizer, **options)
+            found = cross_attention_map(
+                line, model, tokenizer, first_line=number, **options
+            )
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)
         return
@@ -437,6 +439,8 @@ def _tell_result(result: TrainingResult) -> None:
 
 
 def _standard_input() -> Iterator[str]:
+    if sys.stdin is None:  # closed, as by <&-
+        raise InputError("There is no standard input: give sentences or --file.")
     return read_stream(sys.stdin.buffer, "standard input")
 
 

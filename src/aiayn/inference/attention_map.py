@@ -49,6 +49,7 @@ def cross_attention_map(
     beam_size: int = 4,
     length_penalty: float = 0.6,
     extra_length: int = 50,
+    first_line: int = 1,
 ) -> AttentionMap:
     """Translate a sentence and return the decoder's attention to it.
 
@@ -62,10 +63,11 @@ def cross_attention_map(
         beam_size: Of the search for the model's own translation.
         length_penalty: Likewise.
         extra_length: Likewise.
+        first_line: Number of the line, for messages.
 
     Raises:
-        InputError: The line is empty, there is no such layer or head, or the model has
-            no attention.
+        InputError: The line is empty or too long, there is no such layer or head,
+            or the model has no attention.
 
     Paper: §3.2.3; Figures 3–5 draw the encoder's.
 
@@ -74,7 +76,7 @@ def cross_attention_map(
     >>> found.weights.shape == (len(found.target), len(found.source))
     True
     """
-    source = encode_sources([line], model, tokenizer)[0]
+    source = encode_sources([line], model, tokenizer, first_line=first_line)[0]
     if source == [tokenizer.eos_id]:
         raise InputError("An empty sentence has nothing to look at; give a text.")
     if translation is None:
