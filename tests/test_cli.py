@@ -221,6 +221,24 @@ def test_sentences_and_a_file_are_not_both_translated(aiayn, run, tmp_path):
     assert "Give sentences or --file, not both" in said
 
 
+def test_an_average_is_written_over_nothing_that_the_run_needs(aiayn, run, tmp_path):
+    before = {path: path.read_bytes() for path in run.path.iterdir()}
+    own = (run.best, run.state, run.checkpoints()[0], run.path / "step-000009.x")
+    others = (run.config, tmp_path / "mean.npy", tmp_path / ".safetensors")
+    for output in (*own, run.path / ".." / "run" / run.state.name, *others):
+        said = complaint(*aiayn("average", run.path, "--output", output))
+        assert f"{output} cannot hold an average: choose an --output" in said
+    assert {path: path.read_bytes() for path in run.path.iterdir()} == before
+    for output in (
+        run.average,
+        run.path / "mean.safetensors",
+        tmp_path / run.best.name,
+    ):
+        status, _, err = aiayn("average", run.path, "--output", output)
+        assert status == 0, err
+        assert output.is_file()
+
+
 @pytest.mark.parametrize("below", [".", "inside"])
 def test_an_output_that_is_a_file(aiayn, folder, run, tmp_path, below):
     file = tmp_path / "text.en"

@@ -5,6 +5,7 @@ docstring and the dataclasses. What a command does, a notebook can do by the sam
 """
 
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -267,7 +268,8 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
     Args:
         run: The run's folder.
         last: How many checkpoints.
-        output: The file to write; average.safetensors in the folder if left out.
+        output: The .safetensors file to write; average.safetensors in the folder if
+            left out.
     """
     if last < 1:
         raise InputError(f"--last must be at least 1, not {last}.")
@@ -278,9 +280,22 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
             f"{run} holds no step-*.safetensors: name the folder of a run, as given to "
             "'aiayn train --output'."
         )
+    file = output or folder.average
+    _require_free_name(file, folder)
     weights, info = average_checkpoints(paths)
-    save_tensors(output or folder.average, weights, info)
-    print(f"{output or folder.average}: the mean of {', '.join(p.name for p in paths)}")
+    save_tensors(file, weights, info)
+    print(f"{file}: the mean of {', '.join(path.name for path in paths)}")
+
+
+def _require_free_name(file: Path, folder: RunFolder) -> None:
+    """A run reads its own names back: resumes from one, translates with another."""
+    inside = file.parent.resolve() == folder.path.resolve()
+    own = inside and re.match(r"(best|state)\.|step-", file.name)
+    if file.suffix != ".safetensors" or own:
+        raise InputError(
+            f"{file} cannot hold an average: choose an --output that ends in "
+            ".safetensors and is no best, state or step of the run."
+        )
 
 
 @app.command
