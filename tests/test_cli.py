@@ -361,3 +361,22 @@ def test_export_says_what_is_missing_or_cannot_be(aiayn, run, monkeypatch):
     run.save_checkpoint(model.state_dict(), info, keep=1)
     assert "only a Transformer is exported" in complaint(*aiayn(*words))
     assert not (run.path / "marian").exists()
+
+
+def test_an_export_goes_over_an_earlier_one_but_over_no_run(aiayn, run, monkeypatch):
+    """Marian's files have a config.json too."""
+
+    class Marian:
+        def save_pretrained(self, folder):
+            write_json(folder / "config.json", {"model_type": "marian"})
+
+    monkeypatch.setattr(cli, "to_marian", lambda _: Marian())
+    before = run.config.read_bytes()
+    words = ("export", run.path, "--to", "marian")
+    said = complaint(*aiayn(*words, "--output", run.path))
+    assert f"{run.path} is the folder of a run, whose configuration would be" in said
+    assert run.config.read_bytes() == before
+    for _ in range(2):
+        status, out, err = aiayn(*words)
+        assert status == 0, err
+        assert out.endswith("marian: config.json, tokenizer.model\n")

@@ -322,12 +322,24 @@ def export(
         raise InputError(f"{run} is a recurrent model; only a Transformer is exported.")
     folder = output or (run if run.is_dir() else run.parent) / to
     require_folder(folder)
+    _require_no_run(folder)
     if to == "marian":
         to_marian(model).save_pretrained(folder)
     else:
         export_onnx(model, folder)
     tokenizer.save(folder / "tokenizer.model")
     print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+
+
+def _require_no_run(folder: Path) -> None:
+    """An export has a config.json of its own, and a tokenizer."""
+    config = RunFolder(folder).config
+    content = read_json(config) if config.exists() else {}
+    if isinstance(content, dict) and {"model", "output"} <= content.keys():
+        raise InputError(
+            f"{folder} is the folder of a run, whose configuration would be lost: "
+            "choose another --output."
+        )
 
 
 @app.command
