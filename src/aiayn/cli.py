@@ -427,6 +427,10 @@ def main() -> None:
         )
     except InputError as error:
         sys.exit(_complain(str(error), 2))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_lack_of_memory(error):
+            raise
+        sys.exit(_complain(_NO_MEMORY, 1))
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output left; that is no error
     except OSError as error:
@@ -448,6 +452,18 @@ def _explain(error: OSError) -> str:
         f"{place}{error.strerror or error}. What was saved before is whole; make room "
         "or choose another place, and go on with 'aiayn resume'."
     )
+
+
+_NO_MEMORY = (
+    "There is not enough memory: give a smaller --beam-size or shorter lines, and to a "
+    "training a smaller --tokens-per-batch."
+)
+
+
+def _is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Torch has a class for a GPU's alone; a CPU's is told by its words."""
+    words = ("DefaultCPUAllocator", "std::bad_alloc", "out of memory")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
 def _complain(sentence: str, status: int) -> int:
