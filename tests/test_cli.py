@@ -13,6 +13,7 @@ import torch
 from aiayn import Tokenizer, Transformer, TransformerConfig, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
 from aiayn.data import load_corpus, load_treebank
+from aiayn.errors import InputError
 from aiayn.inference import Parse
 from aiayn.model.description import describe_config
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
@@ -324,6 +325,58 @@ def test_a_sentence_longer_than_the_learned_table(aiayn, run):
     assert "ine 2" in said
 
 
+def test_weights_name_the_line_that_is_too_long(aiayn, run):
+    words = ("translate", run.path, "--weights", "--beam-size", 1)
+    status, out, err = aiayn(*words, "", "a dog", "a dog runs " * 900)
+    assert status == 2
+    assert out
+    assert "Line 3 has" in err
+
+
+def test_references_longer_than_the_learned_table(aiayn, run, folder):
+    """They have no perplexity; what can be measured is."""
+    model = TransformerConfig.tiny(
+        vocab_size=30, d_model=16, positions="learned", max_length=40
+    )
+    info = {"model": describe_config(model)}
+    save_tensors(run.average, Transformer(model).state_dict(), info)
+    words = ("evaluate", run.average, "--beam-size", 1)
+    for fits, line in ((True, "a dog"), (False, "a dog runs " * 9)):
+        (folder / "test.de").write_text("a cat\n" * (len(SENTENCES) - 1) + line + "\n")
+        status, out, err = aiayn(*words)
+        assert status == 0, err
+        assert out.startswith("BLEU|nrefs:1|")
+        assert "exact matches = " in out
+        assert ("perplexity = " in out) == fits
+    assert "There is no perplexity: a reference has " in out
+    assert "the model's table of positions 40." in out
+
+
+def test_a_score_is_printed_before_what_may_fail(aiayn, run, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "perplexity", fail)
+    status, out, err = aiayn("evaluate", run.path, "--beam-size", 1)
+    assert status == 1
+    assert out.startswith("BLEU|nrefs:1|")
+    assert "There is not enough memory" in err
+
+
+def test_gold_trees_are_there_before_anything_is_parsed(aiayn, run, monkeypatch):
+    config = TrainingConfig.from_dict(read_json(run.config))
+    write_json(run.config, replace(config, corpus="grammar", target="trees").as_dict())
+    few = partial(load_corpus, size=50, held_out_size=20)
+    monkeypatch.setattr(cli, "load_corpus", few)
+
+    def fail(*_):
+        raise InputError("There are no trees.")
+
+    monkeypatch.setattr(cli, "load_treebank", fail)
+    monkeypatch.setattr(cli, "parse", lambda *_, **__: pytest.fail("It was parsed."))
+    assert "There are no trees." in complaint(*aiayn("evaluate", run.path))
+
+
 def test_characters_that_training_never_saw_do_no_harm(aiayn, run):
     status, out, err = aiayn("translate", run.path, "日本語 🙂 \x00 ﷽")
     assert status == 0, err
@@ -339,6 +392,46 @@ def test_a_disk_without_room(aiayn, run, monkeypatch):
     assert status == 1
     assert "No space left on device" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
+        RuntimeError("std::bad_alloc"),
+    ],
+)
+def test_a_lack_of_memory_is_a_sentence(aiayn, run, monkeypatch, error):
+    def lack(*_):
+        raise error
+
+    monkeypatch.setattr(cli, "load_translator", lack)
+    status, _, err = aiayn("translate", run.path, "a dog")
+    assert status == 1
+    assert err.startswith("aiayn: There is not enough memory: give a smaller --beam")
+    assert err.count("\n") == 1
+
+
+def test_a_beam_that_no_memory_holds(aiayn, run):
+    status, _, err = aiayn("translate", run.path, "a dog", "--beam-size", 10**15)
+    assert status == 1
+    assert "There is not enough memory: give a smaller --beam-size" in err
+
+
+def test_an_error_of_ours_is_not_called_a_lack_of_memory(aiayn, run, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(cli, "load_translator", fail)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        aiayn("translate", run.path, "a dog")
+
+
+def test_a_standard_input_that_is_closed(aiayn, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    said = complaint(*aiayn("translate", run.path))
+    assert "There is no standard input: give sentences or --file." in said
 
 
 def test_a_reader_that_leaves_early_is_no_error(run):

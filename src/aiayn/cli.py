@@ -18,6 +18,7 @@ from aiayn.checkpoint import read_json, save_tensors
 from aiayn.data import (
     TREES,
     Corpus,
+    EncodedPairs,
     TokenBatches,
     Tokenizer,
     encode_pairs,
@@ -44,6 +45,7 @@ from aiayn.inference import (
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
+from aiayn.inference.ensemble import most_tokens
 from aiayn.interop import export_onnx, to_marian
 from aiayn.machine import resolve_device
 from aiayn.model import Transformer
@@ -223,22 +225,19 @@ def evaluate(
     config = TrainingConfig.from_dict(read_json(folder.config))
     name = corpus or config.corpus
     text = load_corpus(name, source=config.source, target=config.target).split(split)
+    gold = load_treebank(name)[split] if config.target == TREES else None
+    pairs, _ = encode_pairs(text, tokenizer)
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = {name: value for name, value in choices.items() if value is not None}
-    if config.target == TREES:
+    if gold is not None:
         parses = parse(text.source, model, tokenizer, **search)
         hypotheses = [" ".join(one.symbols) for one in parses]
-        gold = load_treebank(name)[split]
         score = _bracket_line(score_parses(gold, parses), parses)
     else:
         hypotheses = translate_lines(text.source, model, tokenizer, **search)
         score = evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text
-    pairs, _ = encode_pairs(text, tokenizer)
-    longest = int(max(pairs.source.lengths.max(), pairs.target.lengths.max()))
-    batches = TokenBatches(pairs, max(longest, config.tokens_per_batch))
-    scores = perplexity(model, batches.epoch(0), bos_id=tokenizer.bos_id)
-    print(score)
-    print(f"perplexity = {scores.perplexity:.3f} ({scores.tokens:,} pieces)")
+    print(score, flush=True)  # it took the longest: nothing that follows may lose it
+    print(_perplexity_line(model, tokenizer, pairs, config.tokens_per_batch))
     print(f"exact matches = {exact_match_rate(hypotheses, text.target):.1%}")
 
 
@@ -257,6 +256,25 @@ def _bracket_line(score: BracketScore, parses: Sequence[Parse]) -> str:
         f"F1 = {score.f1:.1%} (precision {score.precision:.1%}, recall "
         f"{score.recall:.1%}; {repaired:.1%} of the outputs were no tree and repaired)"
     )
+
+
+def _perplexity_line(
+    model: Translator | Ensemble,
+    tokenizer: Tokenizer,
+    pairs: EncodedPairs,
+    tokens_per_batch: int,
+) -> str:
+    written = int(pairs.target.lengths.max())
+    most = most_tokens(model.config)
+    if written > most:
+        return (
+            f"There is no perplexity: a reference has {written:,} pieces, its end "
+            f"included, and the model's table of positions {most:,.0f}."
+        )
+    longest = max(written, int(pairs.source.lengths.max()))
+    batches = TokenBatches(pairs, max(longest, tokens_per_batch))
+    scores = perplexity(model, batches.epoch(0), bos_id=tokenizer.bos_id)
+    return f"perplexity = {scores.perplexity:.3f} ({scores.tokens:,} pieces)"
 
 
 @app.command

@@ -77,7 +77,7 @@ class Ensemble(nn.Module):
             )
         self.models: Any = nn.ModuleList(models)
         # Of the one that can write least: its table of positions is a limit for all.
-        self.config = min((model.config for model in models), key=_most_tokens)
+        self.config = min((model.config for model in models), key=most_tokens)
 
     def forward(
         self,
@@ -120,7 +120,8 @@ class Ensemble(nn.Module):
         )
 
 
-def _most_tokens(config: Any) -> float:
+def most_tokens(config: Any) -> float:
+    """The longest sequence that a model has positions for: sinusoids have no end."""
     learned = getattr(config, "positions", None) == "learned"
     return float(config.max_length) if learned else math.inf
 
