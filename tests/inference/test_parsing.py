@@ -80,3 +80,13 @@ def test_parses_are_scored_with_the_gold_tags_and_with_or_without_repairs():
 def test_parses_without_gold_trees_cannot_be_scored():
     with pytest.raises(InputError, match="got 0 trees for 1 parses"):
         score_parses([], [Parse(parse_tree("(S (XX Tea))"), (), None)])
+
+
+@pytest.mark.parametrize("repaired", [True, False])
+def test_parses_of_other_sentences_cannot_be_scored(repaired):
+    """Neither in another order, nor with a fault that would leave no bracket anyway."""
+    gold = [parse_tree(f"(S (NN {word}))") for word in ("Tea", "Tea", "Milk")]
+    trees = [parse_tree(f"(S (XX {word}))") for word in ("Tea", "Milk", "Tea")]
+    parses = [Parse(tree, (), "It is not closed.") for tree in trees]
+    with pytest.raises(InputError, match="Parse 2 is of another sentence"):
+        score_parses(gold, parses, repaired=repaired)

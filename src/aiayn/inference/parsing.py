@@ -104,6 +104,12 @@ def score_parses(
             f"Expected a gold tree for each parse, got {len(gold)} trees for "
             f"{len(parses)} parses."
         )
+    for number, (g, p) in enumerate(zip(gold, parses, strict=True), start=1):
+        if p.tree.leaves != g.leaves:
+            raise InputError(
+                f"Parse {number} is of another sentence than gold tree {number}: give "
+                "both in the same order."
+            )
     trees = [
         with_tags(p.tree, g.tags) if repaired or p.fault is None else None
         for g, p in zip(gold, parses, strict=True)
