@@ -53,6 +53,13 @@ def test_white_space_and_unlabelled_roots_are_read_as_in_the_penn_treebank() -> 
     )
 
 
+def test_a_tag_is_the_label_right_above_the_word() -> None:
+    """Also of a bare word that stands after constituents which are closed."""
+    assert parse_tree(DOG).tags == ("DT", "NN", "VBZ", "DT", "NN", ".")
+    assert parse_tree("(S (NN a) b)").tags == ("NN", "S")
+    assert parse_tree("(S (NP (DT a) b) c (, ,))").tags == ("DT", "NP", "S", ",")
+
+
 def test_spans_are_those_read_off_by_hand() -> None:
     assert parse_tree(DOG).spans() == [
         Span("S", 0, 6),
@@ -131,6 +138,15 @@ def test_absurd_depth_gets_a_sentence_and_the_limit_is_exact() -> None:
         delinearise(["(X"] * 100_000, [])
 
 
+def test_a_tag_is_a_level_of_what_a_model_emits() -> None:
+    def emitted(constituents: int) -> list[str]:
+        return ["(X"] * constituents + ["XX"] + [")X"] * constituents
+
+    assert delinearise(emitted(MAX_DEPTH - 1), ["word"]).depth == MAX_DEPTH
+    with pytest.raises(InputError, match=f"more than {MAX_DEPTH} levels"):
+        delinearise(emitted(MAX_DEPTH), ["word"])
+
+
 def test_walking_a_tree_built_deeper_than_the_limit_does_not_recurse() -> None:
     tree = Tree("NN", ("dog",))
     for _ in range(50_000):
@@ -154,7 +170,7 @@ def test_walking_a_tree_built_deeper_than_the_limit_does_not_recurse() -> None:
         ("(S XX )S (S XX )S", ["dog", "cat"], "comes after the end"),
         ("(S XX XX )S", ["dog"], "2 tags for 1 words"),
         ("(S XX )S", ["dog", "cat"], "1 tags for 2 words"),
-        ("XX XX", ["a", "b"], "outside of every bracket"),
+        ("XX XX", ["a", "b"], "Symbol 2, 'XX', comes after the end"),
         ("", [], "got none"),
     ],
 )
@@ -181,6 +197,27 @@ def test_brackets_leave_out_root_tags_and_punctuation() -> None:
         Span("NP", 0, 1): 1,
         Span("VP", 1, 3): 1,
         Span("ADVP", 2, 3): 1,
+    }
+
+
+def test_a_bare_word_after_a_comma_counts() -> None:
+    tree = parse_tree("(S (NP (NN a) (, ,) b))")
+    assert brackets(tree) == {Span("S", 0, 2): 1, Span("NP", 0, 2): 1}
+
+
+def test_brackets_leave_out_traces() -> None:
+    """Penn's sign of what was moved is no word, and no bracket is over it alone."""
+    tree = parse_tree(
+        "(S (NP-SBJ (PRP She)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to)"
+        " (VP (VB sleep))))) (SBAR (-NONE- 0) (S (-NONE- *T*-2))))"
+    )
+    assert brackets(tree) == {
+        Span("S", 0, 4): 1,
+        Span("NP", 0, 1): 1,
+        Span("VP", 1, 4): 1,
+        Span("S", 2, 4): 1,
+        Span("VP", 2, 4): 1,
+        Span("VP", 3, 4): 1,
     }
 
 

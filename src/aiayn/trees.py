@@ -26,6 +26,8 @@ ANY_TAG = "XX"
 
 ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
 PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
+TRACE_TAG = "-NONE-"
+"""Over what was not said, where the Penn Treebank marks that something was moved."""
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -55,12 +57,14 @@ class Tree:
     @property
     def tags(self) -> tuple[str, ...]:
         """The part-of-speech tags: the label above each word."""
-        above, found = "", list[str]()
+        above, found = list[str](), list[str]()
         for part in _walk(self):
             if isinstance(part, Tree):
-                above = part.label
-            elif part is not None:
-                found.append(above)
+                above.append(part.label)
+            elif part is None:
+                above.pop()
+            else:
+                found.append(above[-1])
         return tuple(found)
 
     @property
@@ -268,7 +272,9 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
         else:
             word = words[used] if used < len(words) else ""
             used += 1
-            builder.add(Tree(symbol, (word,)), where)
+            builder.enter(symbol, where)
+            builder.add(word, where)
+            builder.leave(where)
     if used != len(words):
         raise InputError(f"The tree has {used} tags for {len(words)} words.")
     return builder.finish()
@@ -296,18 +302,14 @@ def _without_function(label: str) -> str:
 def brackets(tree: Tree) -> Counter[Span]:
     """The multiset of labelled constituents that is compared, as `evalb` counts them.
 
-    Left out are preterminals, the document's root (`ROOT`, `TOP`, no label) and
-    punctuation: positions count the other words only, and a constituent of nothing but
-    punctuation is dropped. Function tags are cut off (`NP-SBJ` counts as `NP`), and
-    `PRT` counts as `ADVP`.
+    Left out are preterminals, the document's root (`ROOT`, `TOP`, no label),
+    punctuation and traces (`-NONE-`): positions count the other words only, and a
+    constituent without any of them is dropped. Function tags are cut off (`NP-SBJ`
+    counts as `NP`), and `PRT` counts as `ADVP`.
     """
-    kept = [0]  # kept[i]: words among the first i that are no punctuation
-    tag = ""
-    for part in _walk(tree):
-        if isinstance(part, Tree):
-            tag = part.label
-        elif part is not None:
-            kept.append(kept[-1] + (tag not in PUNCTUATION_TAGS))
+    kept = [0]  # kept[i]: words among the first i that count
+    for tag in tree.tags:
+        kept.append(kept[-1] + (tag != TRACE_TAG and tag not in PUNCTUATION_TAGS))
     found: Counter[Span] = Counter()
     for label, start, end in tree.spans():
         label = _without_function(label)
