@@ -1,8 +1,12 @@
 """Scores of heads, their baselines, and what is left when heads are taken out."""
 
+import math
+import re
+
 import pytest
 import torch
 
+from aiayn.errors import InputError
 from aiayn.inference.heads import (
     all_heads,
     attention_by_sentence,
@@ -39,6 +43,21 @@ def test_without_a_pair_there_is_no_score():
     scores = score_heads([torch.full((1, 2, 3, 3), 1 / 3)], [[]])
     assert scores.hits.isnan().all()
     assert scores.hits.shape == (1, 2)
+
+    assert math.isnan(uniform_baseline([3], [[]]))
+    with pytest.raises(InputError, match="Without a pair there is no offset"):
+        best_offset([[]])
+
+
+def test_a_model_of_few_bits_is_scored_in_32():
+    """bfloat16 holds 0.375 and 0.625, but their mean over three rows only roughly."""
+    weights = torch.tensor([[[[0.375, 0.625], [0.625, 0.375], [0.375, 0.625]]]])
+    gold = [[(0, 1), (1, 1), (2, 1)]]
+    expected = score_heads([weights], gold)
+    for found, wanted in zip(
+        score_heads([weights.bfloat16()], gold), expected, strict=True
+    ):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)
 
 
 def test_baselines_of_a_relation_worked_by_hand():
@@ -86,6 +105,22 @@ def test_weights_come_sentence_by_sentence_without_padding(model):
             torch.testing.assert_close(table, torch.cat(side))
 
 
+def test_weights_may_be_changed_in_place(model):
+    for table in attention_by_sentence(model, PAIRS, bos_id=1)[0]:
+        table[:, 0] = 0.0
+        assert not table[:, 0].any()
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_stack_without_layers_has_no_weights(side):
+    config = TransformerConfig.tiny(vocab_size=20, **{f"num_{side}_layers": 0})
+    seen = attention_by_sentence(Transformer(config), PAIRS, bos_id=1)[0]
+    layers = {"encoder": 2, "decoder": 2} | {side: 0}
+    assert seen.encoder.shape == (layers["encoder"], 4, 4, 4)
+    assert seen.decoder.shape == (layers["decoder"], 4, 3, 3)
+    assert seen.cross.shape == (layers["decoder"], 4, 3, 4)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here")
 def test_weights_of_a_model_on_a_gpu_are_those_on_the_cpu(model):
     expected = attention_by_sentence(model, PAIRS, bos_id=1)
@@ -113,6 +148,27 @@ def test_heads_come_back_after_an_error(model):
         raise KeyError
     for name, weight in model.state_dict().items():
         torch.testing.assert_close(weight, before[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ("encoder", 0, 4),
+        ("encoder", 0, -1),
+        ("decoder", 2, 0),
+        ("cross", -1, 0),
+        ("self", 0, 0),
+    ],
+)
+def test_a_head_that_is_not_there_is_refused(model, head, unchecked_shapes):
+    """And those before it are put back."""
+    before = {n: w.clone() for n, w in model.state_dict().items()}
+    with (
+        pytest.raises(InputError, match=re.escape(f"has no head {head}")),
+        without_heads(model, [("encoder", 0, 0), head]),
+    ):
+        pass
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
 
 
 def test_every_head_is_listed_once(model):

@@ -5,6 +5,7 @@ positions. Two scores are in use: how often the greatest weight of a row lies on
 key, and how much of the weight does.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -14,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from aiayn.errors import InputError
 from aiayn.inference.hypothesis import evaluating
 from aiayn.model import Transformer, shift_right
 from aiayn.model.attention import MultiHeadAttention
@@ -50,14 +52,26 @@ def attention_by_sentence(
         Weights on the CPU, where the gold relations are, in the order of the pairs.
     """
     device, found = next(model.parameters()).device, []
-    with evaluating(model):
-        for source, target in pairs:
-            read = torch.tensor([source], device=device)
-            written = shift_right(torch.tensor([target], device=device), bos_id)
+    for source, target in pairs:
+        read = torch.tensor([source], device=device)
+        written = shift_right(torch.tensor([target], device=device), bos_id)
+        with evaluating(model):
             weights = model.attention_weights(read, written)
-            sides = weights.encoder, weights.decoder, weights.cross
-            found.append(SentenceWeights(*(torch.cat(side).cpu() for side in sides)))
+        # Joined out here: what is made inside cannot be changed in place.
+        n, m, heads = len(source), len(target), model.config.num_heads
+        found.append(
+            SentenceWeights(
+                _joined(weights.encoder, (0, heads, n, n)),
+                _joined(weights.decoder, (0, heads, m, m)),
+                _joined(weights.cross, (0, heads, m, n)),
+            )
+        )
     return found
+
+
+def _joined(layers: tuple[Tensor, ...], empty: tuple[int, ...]) -> Tensor:
+    """The layers in one tensor on the CPU, of the shape ``empty`` if there is none."""
+    return torch.cat(layers).cpu() if layers else torch.empty(empty)
 
 
 class HeadScores(NamedTuple):
@@ -89,7 +103,7 @@ def score_heads(
             row = table[:, :, query]  # (layers, heads, keys)
             right = torch.zeros(row.size(-1)).index_fill(0, torch.tensor(keys), 1.0)
             hits.append(right[row.argmax(dim=-1)])  # (layers, heads)
-            mass.append(row @ right)  # (layers, heads)
+            mass.append(row.to(right.dtype) @ right)  # (layers, heads)
     if not hits:
         nothing = torch.full(weights[0].shape[:2], torch.nan)
         return HeadScores(nothing, nothing)
@@ -102,13 +116,16 @@ def uniform_baseline(lengths: Sequence[int], gold: Sequence[Pairs]) -> float:
     Args:
         lengths: How many keys each sentence has.
         gold: As for `score_heads`.
+
+    Returns:
+        The share of right keys, averaged over queries; NaN if there is no pair at all.
     """
     shares = [
         len(keys) / length
         for length, pairs in zip(lengths, gold, strict=True)
         for keys in _by_query(pairs).values()
     ]
-    return sum(shares) / len(shares)
+    return sum(shares) / len(shares) if shares else math.nan
 
 
 class Offset(NamedTuple):
@@ -124,10 +141,15 @@ def best_offset(gold: Sequence[Pairs]) -> Offset:
     Voita et al. (2019) hold heads against it: whoever always looks at the word before
     finds many subjects.
 
+    Raises:
+        InputError: There is no pair at all.
+
     >>> best_offset([[(2, 1)], [(3, 2)], [(5, 1)]])
     Offset(offset=-1, hits=0.6666666666666666)
     """
     rows = [(q, keys) for pairs in gold for q, keys in _by_query(pairs).items()]
+    if not rows:
+        raise InputError("Without a pair there is no offset: give at least one.")
     offsets = sorted({key - query for query, keys in rows for key in keys}, key=abs)
     shares = {
         d: sum(query + d in keys for query, keys in rows) / len(rows) for d in offsets
@@ -184,10 +206,18 @@ def without_heads(model: Transformer, heads: Iterable[Head]) -> Iterator[None]:
 
     A head reaches the rest of the model through its rows of $W^O$ only, so setting them
     to zero takes it out (Michel et al., 2019).
+
+    Raises:
+        InputError: The model has no such head.
     """
     kept = []
     try:
         for use, layer, head in heads:
+            if (use, layer, head) not in all_heads(model):
+                raise InputError(
+                    f"The model has no head {(use, layer, head)}: choose one of "
+                    "all_heads(model)."
+                )
             attention = attention_of(model, use, layer)
             weight = attention.output_projection.weight  # (d_model, heads·d_v)
             part = slice(head * attention.d_v, (head + 1) * attention.d_v)
