@@ -68,6 +68,30 @@ def test_the_recurrent_model_has_one_layer_with_one_head(tokenizer):
         )
 
 
+@pytest.mark.parametrize("make", [random_transformer, random_recurrent])
+def test_the_weights_may_be_changed_in_place(tokenizer, make):
+    model = make(vocab_size=60).float()
+    options = {"layer": 1, "head": 1, "translation": GERMAN}
+    found = cross_attention_map(LINE, model, tokenizer, **options)
+    found.weights[:, -1] = 0.0
+    assert not found.weights[:, -1].any()
+
+
+def test_a_model_without_decoder_layers_looks_at_nothing(tokenizer):
+    model = random_transformer(vocab_size=60, num_decoder_layers=0)
+    with pytest.raises(InputError, match="without decoder layers looks at nothing"):
+        cross_attention_map(LINE, model, tokenizer, translation=GERMAN)
+
+
+def test_damaged_weights_are_not_drawn(tokenizer):
+    """With a translation given, no search has refused them before."""
+    model = random_transformer(vocab_size=60)
+    with torch.no_grad():
+        model.encoder.layers[0].feed_forward.inner.weight.fill_(torch.nan)
+    with pytest.raises(InputError, match="no numbers"):
+        cross_attention_map(LINE, model, tokenizer, translation=GERMAN)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.inference.hypothesis import evaluating
+from aiayn.inference.hypothesis import evaluating, refuse_nan
 from aiayn.inference.translation import encode_sources, search
 from aiayn.model import shift_right
 from aiayn.model.description import Translator
@@ -66,8 +66,8 @@ def cross_attention_map(
         first_line: Number of the line, for messages.
 
     Raises:
-        InputError: The line is empty or too long, there is no such layer or head,
-            or the model has no attention.
+        InputError: The line is empty or too long, there is no such layer or head, the
+            model has no attention or no decoder layer, or its weights are damaged.
 
     Paper: §3.2.3; Figures 3–5 draw the encoder's.
 
@@ -93,6 +93,7 @@ def cross_attention_map(
         target = tokenizer.encode(translation)
     target = [*target, tokenizer.eos_id]
     weights = _weights(model, source, target, tokenizer.bos_id)
+    refuse_nan(weights)
     weights = _choose(weights, layer, "layer")  # (heads, target, source)
     return AttentionMap(
         tokenizer.pieces(source),
@@ -110,8 +111,14 @@ def _weights(
     targets = shift_right(torch.tensor([target], device=device), bos_id)
     with evaluating(model):
         if isinstance(model, RecurrentTranslator):  # one layer with one head
-            return model.attention_weights(sources, targets)[None]
-        return torch.cat(model.attention_weights(sources, targets).cross)
+            layers = [model.attention_weights(sources, targets)[None]]
+        else:
+            layers = model.attention_weights(sources, targets).cross
+    if not layers:
+        raise InputError(
+            "A model without decoder layers looks at nothing; give one that has some."
+        )
+    return torch.cat(layers)  # out here: what is made inside cannot be changed in place
 
 
 def _choose(weights: Tensor, number: int | None, name: str) -> Tensor:
