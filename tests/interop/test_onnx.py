@@ -106,3 +106,19 @@ def test_without_onnx_a_sentence_says_what_to_install(monkeypatch, tmp_path):
     model = Transformer(TransformerConfig.tiny(vocab_size=20))
     with pytest.raises(InputError, match=r"pip install 'aiayn\[onnx\]'"):
         interop_onnx.export_onnx(model, tmp_path)
+
+
+def test_every_part_is_in_its_mode_again(monkeypatch, tmp_path):
+    """Also where the encoder is frozen, in evaluation, while the rest is trained."""
+    model = Transformer(TransformerConfig.tiny(vocab_size=20))
+    model.encoder.eval()
+    before = [module.training for module in model.modules()]
+
+    def write(graph, *_):
+        assert not any(module.training for module in model.modules())
+        return tmp_path
+
+    monkeypatch.setattr(interop_onnx, "find_spec", lambda name: True)
+    monkeypatch.setattr(interop_onnx, "_write", write)
+    interop_onnx.export_onnx(model, tmp_path)
+    assert [module.training for module in model.modules()] == before

@@ -68,7 +68,7 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    training = model.training
+    training = [module for module in model.modules() if module.training]
     try:
         model.eval()
         # The plain form is made of torch's own operations, which the exporter knows.
@@ -78,7 +78,8 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
                 _export_step(model, folder / DECODER_STEP),
             ]
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 class _EncoderGraph(nn.Module):
