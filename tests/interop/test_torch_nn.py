@@ -60,6 +60,14 @@ def test_torchs_weights_give_torchs_outputs(make, batch, norm, bias):
     assert_close(model(*batch), outputs_of(stacks, model, *batch))
 
 
+@pytest.mark.parametrize("relu", [nn.functional.relu, torch.relu, nn.ReLU()])
+def test_relu_may_be_written_in_three_ways(make, batch, relu):
+    stacks, model = small(activation=relu, **layers(2)), make().double()
+    stacks.encoder.norm = stacks.decoder.norm = None
+    copy_from_torch(stacks, model)
+    assert_close(model(*batch), outputs_of(stacks, model, *batch))
+
+
 def test_there_and_back_nothing_is_lost(make):
     model, other = make(), make()
     embeddings = other.output_weight.clone()
@@ -109,6 +117,7 @@ def test_heads_of_another_width_are_refused(make):
         ({"norm_first": True}, "norm_first=True"),
         ({"nhead": 2}, "2 heads"),
         ({"activation": "gelu"}, "another activation"),
+        ({"activation": nn.ReLU6()}, "another activation"),
         ({"layer_norm_eps": 1e-6}, "eps = 1e-06, but the model's have 1e-05"),
         ({"dim_feedforward": 8}, r"shape \(8, 16\)|shape \(8,\)"),
         ({"d_model": 24}, r"shape \(72, 24\)"),

@@ -18,6 +18,9 @@ from aiayn.model import Transformer, TransformerConfig
 # LayerNorm's, in all our layers: torch's default.
 EPSILON = 1e-5
 
+# The functions that are ReLU; a module of nn.ReLU is the third way to write it.
+RELU = (nn.functional.relu, torch.relu)
+
 # Parameters of ours, and torch's one that holds them all, stacked.
 Pair = tuple[list[Tensor], Tensor]
 
@@ -160,7 +163,9 @@ def _check_stacks(stacks: nn.Transformer, config: TransformerConfig) -> None:
                     f"stacks has {layer.self_attn.num_heads} heads a layer and the "
                     f"model {config.num_heads}: give both the same sizes."
                 )
-            if layer.activation is not nn.functional.relu:
+            if layer.activation not in RELU and not isinstance(
+                layer.activation, nn.ReLU
+            ):
                 raise InputError(
                     "stacks has another activation than ReLU, which the paper's "
                     "feed-forward network has."
