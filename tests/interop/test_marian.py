@@ -1,14 +1,16 @@
 """Our weights in Hugging Face's Marian: the same logits, before and after a file."""
 
 import sys
+import types
 
 import pytest
 import torch
 from torch.testing import assert_close
 
-from aiayn import InputError, greedy_search
+from aiayn import InputError, TransformerConfig, greedy_search
 from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from aiayn.interop import to_marian
+from aiayn.interop.marian import _check
 
 # Both keep their sinusoids in 32 bits, made from 64 by two formulas: the last bit of
 # a number up to one, 6e-8, may differ, and passes through two layers.
@@ -81,7 +83,24 @@ def test_what_marian_has_not_is_refused(marian, make, changes):
         to_marian(make(**changes))
 
 
+def test_heads_that_do_not_divide_the_width_are_refused():
+    """Whatever their own width: transformers says so only in words of its own."""
+    config = TransformerConfig.tiny(
+        vocab_size=20, d_model=16, num_heads=3, d_k=5, d_v=5
+    )
+    with pytest.raises(InputError, match="num_heads = 3 does not divide d_model = 16"):
+        _check(config)
+
+
 def test_without_transformers_a_sentence_says_what_to_install(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(InputError, match=r"pip install 'aiayn\[marian\]'"):
         to_marian(make())
+
+
+def test_a_transformers_that_lacks_something_says_what(make, monkeypatch):
+    """Else one would install again what is there already."""
+    monkeypatch.setitem(sys.modules, "transformers", types.ModuleType("transformers"))
+    with pytest.raises(InputError, match="cannot import name 'MarianConfig'") as caught:
+        to_marian(make())
+    assert isinstance(caught.value.__cause__, ImportError)

@@ -34,6 +34,9 @@ def to_marian(model: Transformer) -> Any:
     token, as our searches do (``suppress_tokens`` of ``generate``). The tokenizer is
     ours, a sentencepiece model, not a ``MarianTokenizer``, which wants two.
 
+    Marian's table of positions does not grow as ours does: a sequence of more than
+    ``max_length`` tokens raises an error there.
+
     Args:
         model: Post-norm, sinusoids, one matrix for both languages and the output,
             heads of width d_model / num_heads: Marian has no other.
@@ -43,7 +46,7 @@ def to_marian(model: Transformer) -> Any:
         decoder starts with our tokenizer's start token.
 
     Raises:
-        InputError: The model is of another kind, or transformers is not installed.
+        InputError: The model is of another kind, or transformers cannot be imported.
 
     Paper: §3.
 
@@ -60,11 +63,11 @@ def to_marian(model: Transformer) -> Any:
             MarianConfig,
             MarianMTModel,
         )
-    except ImportError:
+    except ImportError as error:
         raise InputError(
-            "Marian is a model of Hugging Face transformers, which is not installed: "
-            "run  pip install 'aiayn[marian]'."
-        ) from None
+            "Marian is a model of Hugging Face transformers, which cannot be imported "
+            f"({error}): run  pip install 'aiayn[marian]'."
+        ) from error
     config = model.config
     _check(config)
     theirs = MarianMTModel(MarianConfig(**marian_settings(config)))
@@ -80,7 +83,13 @@ def to_marian(model: Transformer) -> Any:
 
 
 def _check(config: TransformerConfig) -> None:
-    width = config.d_model // config.num_heads
+    width, rest = divmod(config.d_model, config.num_heads)
+    if rest:
+        raise InputError(
+            "Marian's heads are of width d_model / num_heads, and num_heads = "
+            f"{config.num_heads} does not divide d_model = {config.d_model}: it has no "
+            "equal there."
+        )
     wanted = {
         "norm": "post",
         "positions": "sinusoidal",
