@@ -1,5 +1,6 @@
 """§6.1: BLEU as sacreBLEU prints it, perplexity by closed forms."""
 
+import importlib
 import math
 import subprocess
 import sys
@@ -54,6 +55,16 @@ def test_bleu_by_hand():
     found = evaluate_bleu(["a b c e"], ["a b c d"])
     assert found.score == pytest.approx(100 * (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** 0.25)
     assert evaluate_bleu(["a b c d"], ["a b c d"]).score == pytest.approx(100)
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_a_tokenizer_that_lacks_its_packages_says_what_to_install(
+    language, monkeypatch
+):
+    module = importlib.import_module(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
+    monkeypatch.setattr(module, "MeCab", None)  # as where it is not installed
+    with pytest.raises(InputError, match=rf"pip install 'sacrebleu\[{language}\]'"):
+        evaluate_bleu(HYPOTHESES, REFERENCES, tokenize=f"{language}-mecab")
 
 
 def test_the_exact_match_rate():

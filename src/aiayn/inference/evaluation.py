@@ -79,7 +79,7 @@ def evaluate_bleu(
 
     Raises:
         InputError: There is nothing to score, their numbers differ, or sacreBLEU knows
-            no such tokenizer.
+            no such tokenizer or lacks the packages that it needs.
 
     Paper: §6.1, Table 2; Papineni et al. (2002); Post (2018).
 
@@ -95,8 +95,14 @@ def evaluate_bleu(
             f"sacreBLEU has no tokenizer {tokenize!r}; choose from "
             f"{', '.join(sorted(BLEU.TOKENIZERS))}."
         )
-    # force: the text is what it is; tokenised text draws no warning.
-    bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    try:
+        # force: the text is what it is; tokenised text draws no warning.
+        bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    except RuntimeError as error:  # of ja-mecab and ko-mecab
+        raise InputError(
+            f"sacreBLEU's tokenizer {tokenize!r} needs packages that are not "
+            f"installed: run  pip install 'sacrebleu[{tokenize[:2]}]'."
+        ) from error
     score = bleu.corpus_score(hypotheses, [references])
     signature = bleu.get_signature().format(short=False)
     return BleuResult(score.score, signature, score.format(signature=signature))
