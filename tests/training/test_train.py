@@ -429,6 +429,26 @@ def test_another_seed_trains_on_other_batches(config):
     assert [rows.tolist() for rows in one] != [rows.tolist() for rows in other]
 
 
+def test_every_epoch_has_its_own_batches_and_each_of_them_once(config, monkeypatch):
+    seen, step = [], Trainer.step
+
+    def note(self, number, batches):
+        seen.extend(batch.source.tolist() for batch in batches)
+        return step(self, number, batches)
+
+    monkeypatch.setattr(Trainer, "step", note)
+    train(config)
+    batches = prepared(config).training
+    epochs = [batch for number in range(3) for batch in batches.epoch(number)]
+    assert len(epochs) == config.steps
+    assert seen == [batch.source.tolist() for batch in epochs]
+
+
+def test_a_part_of_a_corpus_is_its_beginning(config):
+    data = prepared(replace(config, corpus_size=100))
+    assert data.description["pairs"] == 100
+
+
 @pytest.mark.parametrize("fewer", [0, 1])
 def test_what_is_translated_is_as_short_as_what_is_learned(fewer):
     tokenizer = Tokenizer.train(["a b c"], 8)

@@ -55,6 +55,12 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
     assert_close(model.state_dict(), twin.state_dict())
 
 
+def test_a_step_is_one_in_training_mode(model):
+    """Also after a search, or whatever else left the model in evaluation."""
+    Trainer(CONFIG, model.eval(), bos_id=1).step(1, [BATCH])
+    assert all(module.training for module in model.modules())
+
+
 def test_a_step_returns_its_sums(model):
     """Smoothed loss, plain loss and real tokens, in this order."""
     objective = TrainingObjective(model, CONFIG.label_smoothing, bos_id=1)
