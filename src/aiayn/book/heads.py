@@ -22,6 +22,7 @@ from aiayn.inference import evaluating, greedy_search
 from aiayn.inference.heads import Pairs, SentenceWeights, best_offset
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
+from aiayn.training.distributed import Processes
 
 Pair = tuple[list[int], list[int]]
 
@@ -81,7 +82,6 @@ def configuration(seed: int, vocab_size: int) -> TrainingConfig:
         warmup_steps=200,
         learning_rate_scale=0.6,
         seed=seed,
-        device="cpu",
         precision="auto",
     )
 
@@ -93,7 +93,7 @@ def train_words(
     torch.manual_seed(config.seed)
     assert isinstance(config.model, TransformerConfig)
     model = Transformer(config.model)
-    trainer = Trainer(config, model, BOS)
+    trainer = Trainer(config, model, BOS, Processes())  # one, on the CPU
     encoded = EncodedPairs.from_lists(pairs)
     batches = TokenBatches(encoded, config.tokens_per_batch, seed=config.seed)
     log, totals, step, epoch = [], trainer.no_totals(), 0, 0
