@@ -5,9 +5,9 @@ import torch
 
 from aiayn.training import chunked_loss, label_smoothed_cross_entropy
 from aiayn.training.chunked_loss import (
+    BYTES_ON_A_CPU,
+    BYTES_ON_A_GPU,
     CHUNK,
-    LOGITS_ON_A_CPU,
-    LOGITS_ON_A_GPU,
     _positions_at_a_time,
     chunked_cross_entropy,
 )
@@ -25,7 +25,7 @@ def plain(states, weight, labels, smoothing):
 def test_value_and_gradients_are_those_of_the_plain_form(
     monkeypatch, tokens, smoothing
 ):
-    monkeypatch.setattr(chunked_loss, "LOGITS_ON_A_CPU", 0)  # so that there are several
+    monkeypatch.setattr(chunked_loss, "BYTES_ON_A_CPU", 0)  # so that there are several
     torch.manual_seed(0)
     states = torch.randn(tokens, 4, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
@@ -57,12 +57,13 @@ def test_a_right_token_of_no_probability_has_a_loss_and_a_gradient(right):
 
 @pytest.mark.parametrize("vocab_size", [8, 2500, 37_000, 2**20])
 @pytest.mark.parametrize(
-    ("device", "most"), [("cpu", LOGITS_ON_A_CPU), ("meta", LOGITS_ON_A_GPU)]
+    ("device", "most"), [("cpu", BYTES_ON_A_CPU), ("meta", BYTES_ON_A_GPU)]
 )
 def test_a_chunk_is_large_and_its_logits_fit(device, most, vocab_size):
     rows = _positions_at_a_time(torch.empty(vocab_size, 4, device=device))
     assert rows >= CHUNK
-    assert rows == CHUNK or rows * vocab_size <= most < 2 * rows * vocab_size
+    size = 4 * rows * vocab_size  # bytes of its logits
+    assert rows == CHUNK or size <= most < 2 * size
 
 
 def test_gradient_is_that_of_finite_differences():
@@ -89,3 +90,47 @@ def test_autocast_computes_in_bfloat16_and_sums_in_float32():
     # and the mean loss by no more than twice that.
     expected = plain(states, weight, labels, 0.1)
     assert abs(smoothed - expected) / 300 < 2 * 2**-5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "step"), [(torch.bfloat16, 2**-9), (torch.float16, 0.0)]
+)
+def test_narrow_numbers_score_a_token_to_half_a_step_of_its_probability(dtype, step):
+    # Small integers are exact in both formats, so that the logits are too.
+    torch.manual_seed(0)
+    states = torch.eye(4).repeat(100, 1)
+    weight = torch.randint(-8, 9, (30, 4)).float()
+    for right in torch.randint(30, (20, 400)):
+        with torch.autocast("cpu", dtype):
+            _, unsmoothed = chunked_cross_entropy(states, weight, right, 0.1)
+        expected = plain(states, weight, right, 0.0)
+        assert abs(unsmoothed - expected) / 400 < step + 1e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_gradients_are_the_plain_ones_but_for_rounding(dtype):
+    torch.manual_seed(0)
+    states = torch.randn(CHUNK + 44, 64, requires_grad=True)
+    weight = (torch.randn(50, 64) / 8).requires_grad_()
+    labels = torch.randint(50, (CHUNK + 44,))
+    expected = torch.autograd.grad(plain(states, weight, labels, 0.1), (states, weight))
+    with torch.autocast("cpu", dtype):
+        smoothed, _ = chunked_cross_entropy(states, weight, labels, 0.1)
+    for narrow, exact in zip(
+        torch.autograd.grad(smoothed, (states, weight)), expected, strict=True
+    ):
+        # Three roundings to 8 bits meet in each number: of logits, probabilities, sums.
+        assert (narrow - exact).norm() < 3 * 2**-8 * exact.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_numbers_score_a_token_of_no_probability(dtype):
+    states, weight = torch.ones(1, 1), torch.tensor([[2000.0], [0.0]])
+    weight.requires_grad_()
+    with torch.autocast("cpu", dtype):
+        smoothed, unsmoothed = chunked_cross_entropy(
+            states, weight, torch.tensor([1]), 0.0
+        )
+    assert 87 < unsmoothed <= 2000
+    smoothed.backward()
+    torch.testing.assert_close(weight.grad, torch.tensor([[1.0], [-1.0]]))

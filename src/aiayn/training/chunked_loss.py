@@ -2,8 +2,10 @@
 
 Logits are the largest tensor of a small model: 2,048 positions times 8,000 tokens are
 64 MB, written and read again by each of half a dozen operations. Here a chunk of
-positions goes from states to loss *and gradient* in memory that is written over: first
-it holds the logits, then the probabilities, then the errors, and only the sums stay.
+positions goes from states to loss *and gradient* in memory that is written over: it
+holds the logits, then the probabilities, and only the sums stay. The 1 that a gradient
+has at the right token never meets the probabilities: there the product would only
+look up a row of W.
 
 The part ε of the target that is spread over all tokens needs no pass over them. The
 loss meets it only in the mean logit,
@@ -23,9 +25,9 @@ from torch import Tensor
 from aiayn.model.forms import first_order
 from aiayn.model.products import product
 
-# Positions at a time, at least, and logits. What a CPU writes over should stay in its
-# caches. A GPU wants large products, and has the memory: 0.8 GB for these.
-CHUNK, LOGITS_ON_A_CPU, LOGITS_ON_A_GPU = 256, 2**21, 2**27
+# Positions at a time, at least, and bytes of logits. What a CPU writes over should stay
+# in its caches. A GPU wants large products, and has the memory.
+CHUNK, BYTES_ON_A_CPU, BYTES_ON_A_GPU = 256, 2**24, 2**28
 # A probability of exp(-87) or less is denormal, and takes a processor a hundred times
 # as long to compute with. No gradient misses what this leaves out.
 LEAST_LOG_PROB = -60.0
@@ -48,7 +50,7 @@ class _ChunkedLoss(torch.autograd.Function):
             uniform = -smoothing / weight.size(0) * state_total
             weight_gradient = uniform.repeat(weight.size(0), 1)
             plain, right_total = weight.new_zeros(()), weight.new_zeros(())
-            chunk = _positions_at_a_time(weight)
+            chunk = _positions_at_a_time(narrow_weight)
             for rows, right, gradient in zip(
                 states.split(chunk),
                 labels.split(chunk),
@@ -56,15 +58,19 @@ class _ChunkedLoss(torch.autograd.Function):
                 strict=True,
             ):
                 rows = rows.to(dtype)
-                error, right_logits, losses = _errors(
-                    rows, narrow_weight, right[:, None], smoothing, weight.dtype
+                right_logits, right_log_probs, probs = _score(
+                    rows, narrow_weight, right[:, None]
                 )
-                right_total += right_logits.sum()
-                plain += losses.sum()
-                gradient.copy_(product(error, narrow_weight.T))
-                weight_gradient += product(error.T, rows.T)
-                del error  # the next chunk's logits take its place
+                right_total += right_logits.sum(dtype=weight.dtype)
+                plain -= right_log_probs.sum()
+                gradient.copy_(product(probs, narrow_weight.T))
+                weight_gradient += product(probs.T, rows.T)
+                del probs  # the next chunk's logits take its place
             state_gradient -= smoothing * mean_row
+            state_gradient.sub_(weight[labels], alpha=1 - smoothing)
+            weight_gradient.index_add_(
+                0, labels, states.to(weight.dtype), alpha=smoothing - 1
+            )
             smoothed = plain + smoothing * (right_total - state_total @ mean_row)
         ctx.save_for_backward(state_gradient, weight_gradient)
         ctx.mark_non_differentiable(plain)
@@ -85,23 +91,29 @@ class _ChunkedLoss(torch.autograd.Function):
         )
 
 
-def _errors(
-    rows: Tensor, weight: Tensor, right: Tensor, smoothing: float, dtype: torch.dtype
+def _score(
+    rows: Tensor, weight: Tensor, right: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One chunk: dL/dlogits but for the uniform part, right logits, plain losses."""
-    narrow = product(rows, weight)  # (chunk, vocab)
-    logits = narrow.to(dtype)
+    """One chunk: the right tokens' logits and log-probabilities, all probabilities."""
+    logits = product(rows, weight)  # (chunk, vocab)
     right_logits = logits.gather(1, right)
-    log_probs = torch.log_softmax(logits, -1, out=logits)
-    losses = -log_probs.gather(1, right)
-    error = log_probs.clamp_(LEAST_LOG_PROB).exp_()
-    error.scatter_add_(1, right, (smoothing - 1) * torch.ones_like(losses))
-    return narrow.copy_(error), right_logits, losses
+    if logits.dtype == torch.bfloat16:
+        # In one pass: bfloat16 reaches as far down as 32 bits do, and a processor's own
+        # products of it take a denormal number for zero. A loss is right to 2⁻⁹, and
+        # ends at 87.
+        probs = torch.softmax(logits, -1, out=logits)
+        least = torch.finfo(probs.dtype).tiny
+        return right_logits, probs.gather(1, right).float().clamp_(least).log_(), probs
+    wide = logits.float() if logits.dtype == torch.float16 else logits
+    log_probs = torch.log_softmax(wide, -1, out=wide)
+    right_log_probs = log_probs.gather(1, right)
+    probs = log_probs.clamp_(LEAST_LOG_PROB).exp_()
+    return right_logits, right_log_probs, probs.to(logits.dtype)
 
 
 def _positions_at_a_time(weight: Tensor) -> int:
-    logits = LOGITS_ON_A_CPU if weight.is_cpu else LOGITS_ON_A_GPU
-    return max(CHUNK, logits // weight.size(0))
+    room = BYTES_ON_A_CPU if weight.is_cpu else BYTES_ON_A_GPU
+    return max(CHUNK, room // (weight.size(0) * weight.element_size()))
 
 
 def chunked_cross_entropy(
