@@ -4,6 +4,7 @@ One sentence at a time, no cache, no early end, plain lists.
 """
 
 import itertools
+import math
 
 import torch
 
@@ -52,7 +53,7 @@ def exhaustive(model, source, limit, alpha, vocab_size):
     return sorted(found, reverse=True)
 
 
-def beam(model, source, limit, beam_size, alpha):
+def beam(model, source, limit, beam_size, alpha, num_best=1):
     """Beam search as the description of `aiayn.inference.beam` says, rules 1 to 3."""
     model.eval()
     alive, finished = [(0.0, [])], []
@@ -68,7 +69,10 @@ def beam(model, source, limit, beam_size, alpha):
             if tokens[-1] == EOS:
                 score = penalised(total, length, alpha)
                 finished.append((score, total, tokens[:-1]))
-        if len(finished) >= beam_size:
-            break
         alive = [each for each in candidates if each[1][-1] != EOS][:beam_size]
-    return sorted(finished, reverse=True)
+        finished.sort(reverse=True)
+        unfinished = [penalised(total, length, alpha) for total, _ in alive]
+        best = max(unfinished, default=-math.inf)
+        if len(finished) >= beam_size and finished[num_best - 1][0] >= best:
+            break
+    return finished[:num_best]

@@ -7,8 +7,13 @@ early when possible'. It does not say how; here is what we do for each sentence.
    token; of these candidates, the K most probable count.
 2. Those among them that end are finished. The beam goes on with the K most probable
    candidates that do not end.
-3. The search is over when K outputs are finished, or at the longest allowed length,
-   where nothing but the end token may be written.
+3. The search is over when K outputs are finished and no unfinished one, scored as far
+   as it is written, is better than those that were asked for; or at the longest allowed
+   length, where nothing but the end token may be written.
+
+K finished outputs alone are no reason to stop, although several toolkits stop there. A
+sure model's second to fourth choices are hopeless, but three of them may be ends, at
+some early words, and then the sentence itself was never written to its end.
 
 A search stops before that where nothing can change any more: log-probabilities only
 fall, and no penalty is larger than that of the longest allowed length. So an unfinished
@@ -212,11 +217,13 @@ class _Beams:
 
     def done(self, alive: Tensor, finished: Finished) -> Tensor:
         """Which sentences need no further step: see the module's description."""
-        bound = alive[:, 0] / gnmt_length_penalty(self.limits, self.alpha)
+        worst, most_probable = finished.best[:, -1], alive[:, 0]
+        so_far = most_probable / gnmt_length_penalty(self.length, self.alpha)
+        bound = most_probable / gnmt_length_penalty(self.limits, self.alpha)
         return (
-            (finished.count >= self.beam_size)
+            ((finished.count >= self.beam_size) & (worst >= so_far))
             | (self.limits <= self.length)
-            | (finished.best[:, -1] >= bound)
+            | (worst >= bound)
         )
 
     def keep(
