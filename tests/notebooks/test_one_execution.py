@@ -13,6 +13,25 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
+# A plugin of pytest: somebody else has one of the first kernel's ports.
+TAKEN_PORT = """
+import socket
+from jupyter_client import manager
+
+taken = socket.socket()
+taken.bind(("127.0.0.1", 0))
+taken.listen()
+start = manager.KernelManager.start_kernel
+
+def start_with_that_port(self, **options):
+    manager.KernelManager.start_kernel = start
+    self.cache_ports = False
+    self.PORT = taken.getsockname()[1]
+    return start(self, **options)
+
+manager.KernelManager.start_kernel = start_with_that_port
+"""
+
 
 def notebook(*sources):
     cells = [new_markdown_cell("# Title"), *map(new_code_cell, sources)]
@@ -69,3 +88,14 @@ def test_prose_is_not_executed_again_but_code_is(executed):
     code = notebook("import os\nprint(os.listdir())", "6 * 8")
     with pytest.raises(KeyError):
         cache.match_cache_notebook(code)
+
+
+def test_a_kernel_whose_port_was_taken_gets_others(tmp_path):
+    """It dies without its shell port. Without that for its outputs it would hang."""
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    plugin = TAKEN_PORT.replace("PORT", "shell_port")
+    (tmp_path / "taken_port.py").write_text(plugin)
+    nbformat.write(notebook("6 * 7"), tmp_path / "good.ipynb")
+    command = [sys.executable, "-m", "pytest", "-p", "taken_port", "--nbval-lax"]
+    run = subprocess.run([*command, "good.ipynb"], cwd=tmp_path, check=False)
+    assert run.returncode == 0
