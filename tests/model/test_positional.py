@@ -6,13 +6,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
 from torch.testing import assert_close
 
 from aiayn.errors import InputError
 from aiayn.model import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
-    positional,
     sinusoidal_positional_encoding,
 )
 
@@ -121,24 +121,35 @@ def test_a_learned_table_learns_and_says_where_it_ends():
 
 
 def test_the_table_is_computed_where_there_is_float64(monkeypatch):
-    """Apple's GPU has none. On 'meta', where a file is examined, there is no table."""
-    places = []
+    """Not on Apple's GPU, which it goes to afterwards; 'meta' stands in for that."""
+    apple = torch.device("mps")
+    moved = []
 
-    class Table:
-        def to(self, device):
-            places.append(device.type)
-            return torch.zeros(4, 6, device="cpu")
+    class Apple(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            if function is torch.Tensor.to and args[1] == apple:
+                moved.append(args[0].device.type)
+                return args[0].to(*args[2:])
+            return function(*args, **(kwargs or {}))
 
-    def table(*_):
-        places.append(torch.empty(0).device.type)
-        return Table()
-
-    monkeypatch.setattr(positional, "sinusoidal_positional_encoding", table)
-    for default in ("mps", "meta"):
-        device = torch.device(default)
-        monkeypatch.setattr(torch, "get_default_device", lambda device=device: device)
+    monkeypatch.setattr(torch, "get_default_device", lambda: apple)
+    with torch.device("meta"), Apple():
         SinusoidalPositionalEncoding(6, max_length=4)
-    assert places == ["cpu", "mps", "meta", "meta"]
+    assert moved == ["cpu"]
+
+
+def test_on_meta_where_a_file_is_examined_there_is_no_table():
+    with torch.device("meta"):
+        assert SinusoidalPositionalEncoding(8, max_length=10**12).table.is_meta
+
+
+def test_a_table_grows_where_it_is():
+    """Whatever device is the default by then."""
+    positions = SinusoidalPositionalEncoding(6, max_length=4)
+    x = torch.zeros(1, 9, 6)
+    with torch.device("meta"):
+        longer = positions(x)
+    assert longer[0].equal(sinusoidal_positional_encoding(9, 6))
 
 
 def test_a_table_that_another_thread_takes_away_is_read_all_the_same():

@@ -87,8 +87,9 @@ class SinusoidalPositionalEncoding(nn.Module):
         table, end = self.table, start + x.size(1)
         if end > table.size(0):
             # An ordinary tensor, even if it is a search that needs it first: torch lets
-            # nobody change one that was made in inference mode.
-            with torch.inference_mode(False):
+            # nobody change one that was made in inference mode. And wherever tensors
+            # are made by default, this one is made where there is float64.
+            with torch.inference_mode(False), torch.device("cpu"):
                 longer = sinusoidal_positional_encoding(2 * end, x.size(2))
                 self.table = table = longer.to(table)
         return x + (table[start:end] if positions is None else table[positions])
