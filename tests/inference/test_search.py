@@ -467,11 +467,13 @@ def test_a_model_can_be_trained_after_a_search():
         ({"length_penalty": -0.1}, "length_penalty"),
         ({"length_penalty": math.nan}, "length_penalty"),
         ({"length_penalty": 1000.0}, "length_penalty"),  # would overflow
+        ({"beam_size": 10**19}, "beam_size must lie between"),  # so would that
+        ({"beam_size": 2.5}, "beam_size must be a whole number"),
         ({"extra_length": -1}, "extra_length"),
         ({"max_length": 0}, "max_length"),
     ],
 )
-def test_arguments_that_make_no_sense(options, named):
+def test_arguments_that_make_no_sense(options, named, unchecked_shapes):
     with pytest.raises(InputError, match=named):
         beam_search(random_transformer(), random_source([2]), **options, **ENDS)
 

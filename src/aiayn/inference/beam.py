@@ -46,6 +46,10 @@ from aiayn.inference.hypothesis import (
     output_limits,
     refuse_nan,
 )
+from aiayn.model.validation import check_sizes
+
+# More than any memory holds: torch says so, as long as its integers do not overflow.
+LARGEST = 2**50
 
 
 def beam_search(
@@ -130,10 +134,11 @@ def beam_search_n_best(
     >>> found == sorted(found, key=lambda one: one.score, reverse=True)
     True
     """
-    if beam_size < 1 or not 1 <= num_best <= beam_size:
+    check_sizes(1, beam_size=beam_size, num_best=num_best)
+    if not num_best <= beam_size <= LARGEST:
         raise InputError(
-            f"beam_size must be at least 1 and num_best from 1 to beam_size, not "
-            f"{beam_size} and {num_best}."
+            f"beam_size must lie between num_best and {LARGEST:,}, not be {beam_size} "
+            f"where num_best is {num_best}."
         )
     if not 0.0 <= length_penalty <= 10.0:
         raise InputError(

@@ -228,9 +228,9 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Cross-attention: a sentence's hypotheses are queries of one attention."""
         keys, values = cache.memory_keys, cache.memory_values
-        queries = x.reshape(
-            keys.size(0), -1, x.size(2)
-        )  # (sentences, queries, d_model)
+        sentences, (rows, length, width) = keys.size(0), x.shape
+        hypotheses = rows // sentences if sentences else 0  # of each sentence
+        queries = x.reshape(sentences, hypotheses * length, width)
         update, weights = self.cross_attention.attend(
             queries, keys, values, mask, need_weights
         )
