@@ -186,11 +186,9 @@ class TrainingConfig:
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(
-                vocab_size=2500, d_ff=512, num_heads=8, dropout=0.0
-            ),
+            model=TransformerConfig.tiny(vocab_size=2500, d_ff=512, dropout=0.0),
             tokens_per_batch=512,
-            packed_length=32,
+            packed_length=24,
             steps=3200,
             warmup_steps=400,
             cooldown_steps=1500,
