@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
-# A plugin of pytest: somebody else has one of the first kernel's ports.
+# A plugin of pytest: somebody else has a port of the first kernel, and a second starts.
 TAKEN_PORT = """
 import socket
 from jupyter_client import manager
@@ -22,14 +22,18 @@ taken = socket.socket()
 taken.bind(("127.0.0.1", 0))
 taken.listen()
 start = manager.KernelManager.start_kernel
+started = []
 
-def start_with_that_port(self, **options):
-    manager.KernelManager.start_kernel = start
-    self.cache_ports = False
-    self.PORT = taken.getsockname()[1]
+def start_kernel(self, **options):
+    if not started:
+        self.cache_ports, self.shell_port = False, taken.getsockname()[1]
+    started.append(self)
     return start(self, **options)
 
-manager.KernelManager.start_kernel = start_with_that_port
+manager.KernelManager.start_kernel = start_kernel
+
+def pytest_sessionfinish():
+    assert len(started) == 2
 """
 
 
@@ -93,8 +97,7 @@ def test_prose_is_not_executed_again_but_code_is(executed):
 def test_a_kernel_whose_port_was_taken_gets_others(tmp_path):
     """It dies without its shell port. Without that for its outputs it would hang."""
     shutil.copy(ROOT / "conftest.py", tmp_path)
-    plugin = TAKEN_PORT.replace("PORT", "shell_port")
-    (tmp_path / "taken_port.py").write_text(plugin)
+    (tmp_path / "taken_port.py").write_text(TAKEN_PORT)
     nbformat.write(notebook("6 * 7"), tmp_path / "good.ipynb")
     command = [sys.executable, "-m", "pytest", "-p", "taken_port", "--nbval-lax"]
     run = subprocess.run([*command, "good.ipynb"], cwd=tmp_path, check=False)
