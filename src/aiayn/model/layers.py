@@ -235,6 +235,6 @@ class DecoderLayer(nn.Module):
             queries, keys, values, mask, need_weights
         )
         if weights is not None:  # (sentences, heads, queries, source_length)
-            weights = weights.unflatten(2, (-1, x.size(1)))
+            weights = weights.unflatten(2, (hypotheses, length))
             weights = weights.transpose(1, 2).flatten(0, 1)  # one row a hypothesis
         return update.view_as(x), weights
