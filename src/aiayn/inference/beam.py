@@ -48,7 +48,7 @@ from aiayn.inference.hypothesis import (
 )
 from aiayn.model.validation import check_sizes
 
-# More than any memory holds: torch says so, as long as its integers do not overflow.
+# No memory holds so many. Torch would say so, if its integers did not overflow.
 LARGEST = 2**50
 
 
@@ -135,10 +135,14 @@ def beam_search_n_best(
     True
     """
     check_sizes(1, beam_size=beam_size, num_best=num_best)
-    if not num_best <= beam_size <= LARGEST:
+    if beam_size > LARGEST:
         raise InputError(
-            f"beam_size must lie between num_best and {LARGEST:,}, not be {beam_size} "
-            f"where num_best is {num_best}."
+            f"beam_size = {beam_size} is more than any memory holds: the paper's is 4."
+        )
+    if num_best > beam_size:
+        raise InputError(
+            f"num_best = {num_best} outputs do not come from a beam of {beam_size}: "
+            "give a larger beam_size, or ask for fewer."
         )
     if not 0.0 <= length_penalty <= 10.0:
         raise InputError(
