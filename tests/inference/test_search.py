@@ -35,6 +35,7 @@ MODELS = {
     "transformer": random_transformer,
     "pre-norm": lambda **k: random_transformer(norm="pre", **k),
     "learned positions": lambda **k: random_transformer(positions="learned", **k),
+    "rotary positions": lambda **k: random_transformer(positions="rotary", **k),
     "recurrent": random_recurrent,
     "without attention": lambda **k: random_recurrent(attention=False, **k),
     "ensemble": random_ensemble,

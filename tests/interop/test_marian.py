@@ -72,6 +72,7 @@ def test_generate_writes_what_our_greedy_search_writes(marian, make, batch):
     [
         {"norm": "pre"},
         {"positions": "learned"},
+        {"positions": "rotary"},
         {"tie_embeddings": False},
         {"d_k": 3},
         {"d_v": 5},

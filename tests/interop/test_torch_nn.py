@@ -105,6 +105,17 @@ def test_mode_type_and_rates_go_along(make):
     assert (layer.dropout1.p, layer.dropout.p, layer.self_attn.dropout) == (0.25, 0, 0)
 
 
+def test_turned_positions_are_refused(make):
+    """The weights would fit, and nobody would see that they mean something else."""
+    model = make(positions="rotary").double()
+    with pytest.raises(InputError, match="does not turn queries and keys"):
+        to_torch(model)
+    stacks = small(**layers(2))
+    stacks.encoder.norm = stacks.decoder.norm = None
+    with pytest.raises(InputError, match="does not turn queries and keys"):
+        copy_from_torch(stacks, model)
+
+
 def test_heads_of_another_width_are_refused(make):
     with pytest.raises(InputError, match="d_k = 3"):
         to_torch(make(d_k=3))

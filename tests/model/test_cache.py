@@ -32,7 +32,13 @@ transformers = st.builds(
     d_k=st.sampled_from([None, 1, 5]),
     tie_embeddings=st.booleans(),
 ).map(lambda config: Transformer(config).double().eval())
-models = st.one_of(transformers, st.booleans().map(recurrent))
+rotary = st.builds(
+    small_config,
+    norm=st.sampled_from(["post", "pre"]),
+    positions=st.just("rotary"),
+    d_k=st.sampled_from([None, 2, 6]),
+).map(lambda config: Transformer(config).double().eval())
+models = st.one_of(transformers, rotary, st.booleans().map(recurrent))
 
 
 @given(model=models, rows=st.integers(1, 3), length=st.integers(1, 5))

@@ -57,6 +57,7 @@ CONFIGS = {
     **{row: TransformerConfig.table3(row) for row in TABLE_3_ROWS},
     "tiny": TransformerConfig.tiny(),
     "pre-norm": TransformerConfig.tiny(norm="pre"),
+    "rotary": TransformerConfig.tiny(positions="rotary"),
     "untied": TransformerConfig.tiny(tie_embeddings=False),
     "d_v alone": TransformerConfig.tiny(d_v=7),
 }
@@ -167,7 +168,7 @@ def test_a_preset_takes_changes_and_stays_frozen():
         ({"norm": "middle"}, "norm must be 'post' or 'pre', not 'middle'."),
         (
             {"positions": "none"},
-            "positions must be 'sinusoidal' or 'learned', not 'none'.",
+            "positions must be 'sinusoidal', 'learned' or 'rotary', not 'none'.",
         ),
         (
             {"num_heads": 3, "d_k": 8},

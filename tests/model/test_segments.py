@@ -84,7 +84,7 @@ PAIRS = EncodedPairs.from_lists(
 
 
 @pytest.mark.parametrize("form", ["fast", "plain", "fused"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 @pytest.mark.parametrize("row_length", [6, 9, 64])
 def test_packed_rows_have_loss_and_gradients_of_padded_ones(
     form, positions, row_length, monkeypatch

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import safetensors.torch
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 from torch.testing import assert_close
@@ -175,20 +175,22 @@ def test_half_precision_stays_finite(dtype, norm, plain):
 
 
 @given(
-    widths=st.sampled_from([(15, 3), (7, 7), (1, 1), (9, 1)]),
+    widths=st.sampled_from([(15, 3), (7, 7), (1, 1), (9, 1), (12, 2)]),
     source_length=st.integers(1, 4),
     target_length=st.integers(1, 4),
     rows=st.integers(0, 3),  # none: a filter may leave none of a batch
     norm=st.sampled_from(["post", "pre"]),
-    positions=st.sampled_from(["sinusoidal", "learned"]),
+    positions=st.sampled_from(["sinusoidal", "learned", "rotary"]),
     tie_embeddings=st.booleans(),
 )
 def test_any_shape(
     widths, source_length, target_length, rows, norm, positions, tie_embeddings
 ):
+    d_model, num_heads = widths
+    assume(positions != "rotary" or d_model // num_heads % 2 == 0)
     config = small_config(
-        d_model=widths[0],
-        num_heads=widths[1],
+        d_model=d_model,
+        num_heads=num_heads,
         norm=norm,
         positions=positions,
         tie_embeddings=tie_embeddings,

@@ -6,8 +6,8 @@ A cell that defines something for the first time marks it with a comment::
 
 The definition of that name in the same cell must then be the library's, apart from
 docstrings and annotations: a text explains more, a library promises more. A product
-that the library computes by `aiayn.model.products` may be torch's own in the text, and
-what only guards float16 may be left out of it.
+that the library computes by `aiayn.model.products` may be torch's own in the text, its
+self-attention the paper's, and what only guards float16 may be left out of it.
 """
 
 import ast
@@ -23,14 +23,19 @@ import nbformat
 MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
 
 
-# What the library gets from aiayn.model.products, and a text takes from torch.
-FAST_FORMS = {"Linear": "nn.Linear", "linear": "F.linear"}
+# What the library gets from aiayn.model.products, and a text takes from torch; and the
+# attention that the library chooses by its configuration, and a text does not.
+TEXTS_FORMS = {
+    "Linear": "nn.Linear",
+    "linear": "F.linear",
+    "_self_attention": "_attention",
+}
 # The question before what is done for float16 alone.
 GUARD = re.compile(r"\w+\.dtype == torch\.float16")
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes docstrings, annotations, guards; names torch's form of a product."""
+    """Removes docstrings, annotations, guards; names what a text takes instead."""
 
     def visit_definition(self, node):
         self.generic_visit(node)
@@ -47,7 +52,7 @@ class _Bare(ast.NodeTransformer):
         return None if GUARD.fullmatch(ast.unparse(node.test)) else node
 
     def visit_Name(self, node):
-        return ast.parse(FAST_FORMS.get(node.id, node.id), mode="eval").body
+        return ast.parse(TEXTS_FORMS.get(node.id, node.id), mode="eval").body
 
     def visit_arg(self, node):
         node.annotation = None

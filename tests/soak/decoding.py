@@ -24,18 +24,19 @@ def models(draw):
         attention = draw(st.booleans())
         return random_recurrent(vocab_size, seed, attention=attention), vocab_size
     d_model, num_heads = draw(WIDTHS)
+    positions = draw(st.sampled_from(["sinusoidal", "learned", "rotary"]))
     model = random_transformer(
         vocab_size,
         seed,
         d_model=d_model,
         num_heads=num_heads,
         d_ff=draw(st.integers(1, 12)),
-        d_k=draw(st.sampled_from([None, 1, 5])),
+        d_k=draw(st.sampled_from([2, 6] if positions == "rotary" else [None, 1, 5])),
         d_v=draw(st.sampled_from([None, 1, 3])),
         num_encoder_layers=draw(st.integers(0, 2)),
         num_decoder_layers=draw(st.integers(0, 3)),
         norm=draw(st.sampled_from(["post", "pre"])),
-        positions=draw(st.sampled_from(["sinusoidal", "learned"])),
+        positions=positions,
         max_length=draw(st.integers(8, 12)),
         tie_embeddings=draw(st.booleans()),
     )

@@ -1,11 +1,13 @@
 """Run by test_compile.py in a process of its own: what a compiler makes of training.
 
-Prints JSON: for padded and for packed rows, by how much loss and gradients of each
-batch differ from those without a compiler; and how many graphs there were.
+Prints JSON: for padded and for packed rows, and for packed ones of a model with rotary
+positions, by how much loss and gradients of each batch differ from those without a
+compiler; and how many graphs there were.
 """
 
 import copy
 import json
+from dataclasses import replace
 
 import torch
 
@@ -61,8 +63,12 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     found = {}
-    for kind, end_id in (("padded", None), ("packed", 2)):
-        model = Transformer(CONFIG).double()
+    for kind, end_id, positions in (
+        ("padded", None, "sinusoidal"),
+        ("packed", 2, "sinusoidal"),
+        ("rotary", 2, "rotary"),
+    ):
+        model = Transformer(replace(CONFIG, positions=positions)).double()
         plain = TrainingObjective(model, 0.1, bos_id=1, end_id=end_id)
         fast, graphs = compiled(plain)
         differences = []

@@ -15,18 +15,18 @@ from aiayn.model.forms import is_plain
 
 
 @pytest.fixture(scope="module")
-def both():
-    """What the compiler made of the objective, for padded and for packed rows."""
+def all_three():
+    """What the compiler made of it, for padded, packed, and packed rotary rows."""
     script = Path(__file__).with_name("compiled_objective.py")
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 
 
-@pytest.fixture(params=["padded", "packed"])
-def found(both, request):
-    """What it made of one of the two."""
-    return both[request.param]
+@pytest.fixture(params=["padded", "packed", "rotary"])
+def found(all_three, request):
+    """What it made of one of them."""
+    return all_three[request.param]
 
 
 def test_it_is_one_graph_for_batches_of_all_shapes(found):

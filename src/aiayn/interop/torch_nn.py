@@ -36,7 +36,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
         tokens and returns states.
 
     Raises:
-        InputError: The model has heads of another width.
+        InputError: The model has heads of another width, or rotary positions.
 
     Paper: §3.1.
 
@@ -49,6 +49,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
     >>> states = stacks(read, written, tgt_mask=hidden)
     >>> torch.testing.assert_close(model.project(states), model(source, target))
     """
+    _check_positions(model.config)
     stacks = _same_shape(model.config)
     if model.config.norm == "post":
         stacks.encoder.norm = stacks.decoder.norm = None
@@ -81,6 +82,7 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
     >>> torch.equal(ours.feed_forward.inner.weight, theirs.linear1.weight)
     True
     """
+    _check_positions(model.config)
     _check_stacks(stacks, model.config)
     pairs = list(_pairs(model, stacks))
     for ours, theirs in pairs:
@@ -102,6 +104,14 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
             parts = theirs.split([part.size(0) for part in ours])
             for part, values in zip(ours, parts, strict=True):
                 part.copy_(values)
+
+
+def _check_positions(config: TransformerConfig) -> None:
+    if config.positions == "rotary":
+        raise InputError(
+            "torch.nn.Transformer does not turn queries and keys, and this model has "
+            "positions = 'rotary': it would compute something else."
+        )
 
 
 def _same_shape(config: TransformerConfig) -> nn.Transformer:

@@ -12,9 +12,11 @@ from aiayn.model.layers import DecoderLayer, EncoderLayer, ResidualNorm
 from aiayn.model.masks import causal_mask, padding_mask, segment_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
+    NoPositionalEncoding,
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
@@ -32,8 +34,10 @@ __all__ = [
     "EncoderLayer",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
+    "NoPositionalEncoding",
     "PositionwiseFeedForward",
     "ResidualNorm",
+    "RotaryAttention",
     "Segments",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
@@ -44,6 +48,7 @@ __all__ = [
     "padding_mask",
     "positions_within",
     "restart",
+    "rotate",
     "scaled_dot_product_attention",
     "segment_mask",
     "shift_right",

@@ -222,6 +222,22 @@ class MultiHeadAttention(nn.Module):
         """Attend to keys and values that `keys_and_values` made."""
         check_mask(mask)
         queries = self._split(self.query_projection(query), self.d_k)
+        context, weights = self.mix(queries, keys, values, mask, need_weights)
+        concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
+        return self.output_projection(concatenated), weights
+
+    def mix(
+        self,
+        queries: Float[Tensor, "batch heads queries d_k"],
+        keys: Float[Tensor, "batch heads keys d_k"],
+        values: Float[Tensor, "batch heads keys d_v"],
+        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch heads queries d_v"],
+        Float[Tensor, "batch heads queries keys"] | None,
+    ]:
+        """Equation (1) in every head, between the projections."""
         weights = None
         dropping = self.dropout.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
@@ -240,9 +256,7 @@ class MultiHeadAttention(nn.Module):
                 attn_mask=mask,
                 dropout_p=self.dropout.p if dropping else 0.0,
             )  # (batch, heads, queries, d_v)
-        concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
-        output = self.output_projection(concatenated)
-        return output, weights if need_weights else None
+        return context, weights if need_weights else None
 
     def _split(self, projected: Tensor, width: int) -> Tensor:
         """(batch, length, heads·width) -> (batch, heads, length, width)."""

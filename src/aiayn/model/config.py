@@ -13,6 +13,7 @@ from aiayn.model.validation import (
     check_norm,
     check_pad_id,
     check_rates,
+    check_rotary,
     check_sizes,
     head_widths,
 )
@@ -88,8 +89,9 @@ class TransformerConfig:
     """Dropout after the ReLU: not in the paper, 0.1 in tensor2tensor's v2."""
     norm: Literal["post", "pre"] = "post"
     """Where LayerNorm sits: post as printed, pre as tensor2tensor since 10/2017."""
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    """Sinusoids (paper: §3.5) or a learned table (Table 3, row E)."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    """Sinusoids (paper: §3.5), a learned table (Table 3, row E), or turned queries and
+    keys (Su et al., 2021)."""
     max_length: int = 1024
     """Rows of the learned position table; sinusoids have no limit."""
     tie_embeddings: bool = True
@@ -114,12 +116,15 @@ class TransformerConfig:
             attention_dropout=self.attention_dropout,
             activation_dropout=self.activation_dropout,
         )
-        head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
+        d_k, _ = head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
         check_norm(self.norm)
-        if self.positions not in ("sinusoidal", "learned"):
+        if self.positions not in ("sinusoidal", "learned", "rotary"):
             raise InputError(
-                f"positions must be 'sinusoidal' or 'learned', not {self.positions!r}."
+                "positions must be 'sinusoidal', 'learned' or 'rotary', not "
+                f"{self.positions!r}."
             )
+        if self.positions == "rotary":
+            check_rotary(d_k)
         check_pad_id(self.pad_id, self.vocab_size)
 
     @classmethod

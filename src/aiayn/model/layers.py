@@ -20,6 +20,7 @@ from aiayn.model.cache import LayerCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.dropout import Dropout
 from aiayn.model.feed_forward import PositionwiseFeedForward
+from aiayn.model.rotary import RotaryAttention
 from aiayn.model.validation import check_norm
 
 
@@ -83,6 +84,20 @@ def _attention(config: TransformerConfig) -> MultiHeadAttention:
     )
 
 
+def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Where positions are turned, they are here; two texts share no count of places."""
+    if config.positions != "rotary":
+        return _attention(config)
+    return RotaryAttention(
+        config.d_model,
+        config.num_heads,
+        config.d_k,
+        config.d_v,
+        config.attention_dropout,
+        config.max_length,
+    )
+
+
 def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
     return PositionwiseFeedForward(
         config.d_model, config.d_ff, config.activation_dropout
@@ -111,7 +126,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.self_attention = _attention(config)
+        self.self_attention = _self_attention(config)
         self.self_attention_residual = _residual(config)
         self.feed_forward = _feed_forward(config)
         self.feed_forward_residual = _residual(config)
@@ -167,7 +182,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.self_attention = _attention(config)
+        self.self_attention = _self_attention(config)
         self.self_attention_residual = _residual(config)
         self.cross_attention = _attention(config)
         self.cross_attention_residual = _residual(config)

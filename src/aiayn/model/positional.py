@@ -1,4 +1,4 @@
-"""§3.5: positional encoding, sinusoidal or learned.
+"""§3.5: positional encoding, sinusoidal, learned, or none.
 
 The paper's formula divides the exponent by d_model, so the longest wavelength stays
 short of the '10000 · 2π' that the text gives; tensor2tensor divides by d_model/2 - 1
@@ -83,16 +83,21 @@ class SinusoidalPositionalEncoding(nn.Module):
         positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
         """Add positions ``start``, ``start + 1``, … to x, or those that are given."""
-        # In one variable: another thread may put a table in place that is shorter.
-        table, end = self.table, start + x.size(1)
+        end = start + x.size(1)
+        table = self.up_to(end)
+        return x + (table[start:end] if positions is None else table[positions])
+
+    def up_to(self, end: int) -> Float[Tensor, "positions d_model"]:
+        """The table, with ``end`` positions or more."""
+        table = self.table  # in a variable: another thread may exchange it meanwhile
         if end > table.size(0):
             # An ordinary tensor, even if it is a search that needs it first: torch lets
             # nobody change one that was made in inference mode. And wherever tensors
             # are made by default, this one is made where there is float64.
             with torch.inference_mode(False), torch.device("cpu"):
-                longer = sinusoidal_positional_encoding(2 * end, x.size(2))
+                longer = sinusoidal_positional_encoding(2 * end, table.size(1))
                 self.table = table = longer.to(table)
-        return x + (table[start:end] if positions is None else table[positions])
+        return table
 
 
 class LearnedPositionalEncoding(nn.Module):
@@ -140,3 +145,23 @@ class LearnedPositionalEncoding(nn.Module):
         return x + (
             self.table[start:end] if positions is None else self.table[positions]
         )
+
+
+class NoPositionalEncoding(nn.Module):
+    """Adds nothing: where positions are, they are in the attention.
+
+    Not in the paper: `RotaryAttention` needs it.
+
+    >>> x = torch.randn(1, 3, 4)
+    >>> NoPositionalEncoding()(x) is x
+    True
+    """
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        start: int = 0,
+        positions: Int[Tensor, "batch length"] | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """x, wherever it stands."""
+        return x

@@ -19,6 +19,7 @@ from aiayn.model.forms import narrow
 from aiayn.model.masks import causal_mask, padding_mask, segment_mask
 from aiayn.model.positional import (
     LearnedPositionalEncoding,
+    NoPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
 from aiayn.model.segments import Segments, positions_within
@@ -98,12 +99,8 @@ class Transformer(nn.Module):
         self.embeddings = nn.ModuleDict(
             {use: TokenEmbedding(config.vocab_size, config.d_model) for use in uses}
         )
-        if config.positions == "learned":
-            positions = LearnedPositionalEncoding
-        else:
-            positions = SinusoidalPositionalEncoding
-        self.source_positions = positions(config.d_model, config.max_length)
-        self.target_positions = positions(config.d_model, config.max_length)
+        self.source_positions = _positions(config)
+        self.target_positions = _positions(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
@@ -238,3 +235,12 @@ class Transformer(nn.Module):
         return self.decoder(
             narrow(self.dropout(x)), memory, target_mask, source_mask, need_weights
         )
+
+
+def _positions(config: TransformerConfig) -> nn.Module:
+    """What is added to the embeddings."""
+    if config.positions == "rotary":
+        return NoPositionalEncoding()
+    learned = config.positions == "learned"
+    kind = LearnedPositionalEncoding if learned else SinusoidalPositionalEncoding
+    return kind(config.d_model, config.max_length)

@@ -54,6 +54,15 @@ def head_widths(
     return d_k, d_v
 
 
+def check_rotary(d_k: int) -> None:
+    """What is turned are pairs of numbers."""
+    if d_k % 2:
+        raise InputError(
+            f"Rotary positions turn pairs of numbers, and d_k = {d_k} is odd: choose "
+            "an even d_k, or other positions."
+        )
+
+
 def check_mask(mask: Tensor | None) -> None:
     """A mask must be of True and False: torch's fused kernel adds numbers to scores."""
     if mask is not None and mask.dtype != torch.bool:
