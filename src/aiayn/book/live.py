@@ -19,7 +19,7 @@ from torch import Tensor
 from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.model import Transformer, TransformerConfig
+from aiayn.model import NoPositionalEncoding, Transformer, TransformerConfig
 from aiayn.model.attention import MultiHeadAttention
 from aiayn.model.description import describe_config, read_config
 
@@ -153,12 +153,9 @@ def without_scale(model: Transformer) -> Iterator[None]:
 @contextmanager
 def without_positions(model: Transformer) -> Iterator[None]:
     """Inside, no position is added (§3.5); afterwards the model is as before."""
-    tables = [model.source_positions, model.target_positions]
-    kept = [module.table.data for module in tables]
+    kept = model.source_positions, model.target_positions
     try:
-        for module, table in zip(tables, kept, strict=True):
-            module.table.data = torch.zeros_like(table)
+        model.source_positions = model.target_positions = NoPositionalEncoding()
         yield
     finally:
-        for module, table in zip(tables, kept, strict=True):
-            module.table.data = table
+        model.source_positions, model.target_positions = kept
