@@ -204,8 +204,9 @@ class TrainingConfig:
     def multi30k(cls, **changes) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
         # Few captions: a narrow model is the last to learn them by heart (Wu et al.,
-        # 2021), small batches make more of each, packed rows bring captions of all
-        # lengths into each batch, and the falling rate gathers it in.
+        # 2021), turned positions leave it nothing to learn but distances (Su et al.,
+        # 2021), small batches make more of each caption, packed rows bring captions of
+        # all lengths into each batch, and the falling rate gathers it in.
         config = cls(
             corpus="multi30k",
             output=Path("runs/multi30k"),
@@ -216,12 +217,13 @@ class TrainingConfig:
                 num_decoder_layers=4,
                 dropout=0.3,
                 norm="pre",
+                positions="rotary",
             ),
             tokens_per_batch=2048,
             packed_length=64,
-            steps=10_000,
+            steps=8000,
             warmup_steps=1000,
-            cooldown_steps=5000,
+            cooldown_steps=4000,
             learning_rate_scale=1.4,
             validate_every=500,
             precision="auto",
