@@ -11,7 +11,7 @@ from torch import nn
 
 from aiayn.inference import load_translator
 from aiayn.model import Transformer, sinusoidal_positional_encoding
-from benchmarks.peers.shared import EOS_ID, Translate
+from benchmarks.peers.shared import EOS_ID, Translate, check_sinusoids
 
 SPECIAL = ("<blank>", "<s>", "</s>", "<unk>")
 POSITIONS = 1024
@@ -61,6 +61,7 @@ def token_id(word: str) -> int:
 def specification(ours: Transformer) -> TransformerSpec:
     """The same model: ReLU, sinusoids as the paper prints them, either norm."""
     config = ours.config
+    check_sinusoids(config)
     layers = (config.num_encoder_layers, config.num_decoder_layers)
     pre = config.norm == "pre"
     spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=pre)

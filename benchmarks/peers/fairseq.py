@@ -22,6 +22,7 @@ from benchmarks.peers.shared import (
     Step,
     Translate,
     before_the_end,
+    check_sinusoids,
     optimizer_step,
     padded,
     shift_right,
@@ -135,6 +136,7 @@ def searcher(model: TransformerModelBase) -> Translate:
 
 def with_weights_of(ours: Transformer) -> TransformerModelBase:
     """The same model as fairseq's; its biases in attention are zero."""
+    check_sinusoids(ours.config)
     model = build(ours.config)
     table = sinusoidal_positional_encoding(POSITIONS, ours.config.d_model)
     # Its positions are counted from the index of padding plus one.

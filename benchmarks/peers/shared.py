@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.errors import InputError
+from aiayn.model import TransformerConfig
 from aiayn.training import noam_rate
 from benchmarks.workload import LABEL_SMOOTHING
 
@@ -63,6 +65,18 @@ def optimizer_step(
         return loss.detach()
 
     return step
+
+
+def check_sinusoids(config: TransformerConfig) -> None:
+    """The peers that take our weights add sinusoids, and turn no queries.
+
+    Raises:
+        InputError: The weights would fit, and mean something else.
+    """
+    if config.positions != "sinusoidal":
+        raise InputError(
+            f"it adds sinusoids, and the model has positions = {config.positions!r}"
+        )
 
 
 def plain_loss(logits: Tensor, target: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
+from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from benchmarks import workload
 from benchmarks.peers import PEERS, ours, shared, torch_nn
@@ -37,6 +38,15 @@ def test_the_weights_make_the_same_model_of_torchs_layers(model):
     # Both tables hold float32 sinusoids, so they agree to the last bit.
     written = shift_right(TARGET, shared.BOS_ID)
     assert_close(theirs(SOURCE, written), model(SOURCE, written))
+
+
+def test_weights_that_would_mean_something_else_are_refused():
+    """They would fit: a rotary model's have the shapes of one that adds sinusoids."""
+    config = replace(CONFIG, positions="rotary")
+    with pytest.raises(InputError, match="the model has positions = 'rotary'"):
+        shared.check_sinusoids(config)
+    with pytest.raises(InputError, match="does not turn queries and keys"):
+        torch_nn.with_weights_of(Transformer(config))
 
 
 def test_greedy_searches_agree(model):

@@ -17,14 +17,16 @@ from aiayn.run import RunFolder
 MISSING = [n for n in ("onnx", "onnxscript", "onnxruntime") if find_spec(n) is None]
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+@pytest.fixture(scope="module", params=["sinusoidal", "rotary"])
+def exported(request, tmp_path_factory):
     """A model, and its graphs as the command writes them."""
     if MISSING:
         pytest.skip(f"{' and '.join(MISSING)} not installed: pip install 'aiayn[onnx]'")
     torch.manual_seed(0)
     tokenizer = Tokenizer.train(["a dog runs", "the cat sees a dog"], 30)
-    config = TransformerConfig.tiny(vocab_size=30, d_model=16, d_ff=24, max_length=40)
+    config = TransformerConfig.tiny(
+        vocab_size=30, d_model=16, d_ff=24, max_length=40, positions=request.param
+    )
     model = Transformer(config).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
