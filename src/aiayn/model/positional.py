@@ -87,7 +87,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         table = self.up_to(end)
         return x + (table[start:end] if positions is None else table[positions])
 
-    def up_to(self, end: int) -> Float[Tensor, "positions d_model"]:
+    def up_to(self, end: int) -> Float[Tensor, "length d_model"]:
         """The table, with ``end`` positions or more."""
         table = self.table  # in a variable: another thread may exchange it meanwhile
         if end > table.size(0):
