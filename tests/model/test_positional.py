@@ -17,13 +17,6 @@ from aiayn.model import (
 )
 
 
-@pytest.fixture
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def slow_entry(position, column, d_model):
     """The paper's formula for one entry."""
     angle = position / 10000 ** ((column - column % 2) / d_model)

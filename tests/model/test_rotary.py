@@ -20,13 +20,6 @@ from tests.model.samples import random, small_config
 from tests.model.twins import randomize
 
 
-@pytest.fixture
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def slowly_turned(vector, place):
     """Pair i of one vector, number i of either half, times e to the iφ."""
     half = len(vector) // 2
@@ -144,3 +137,10 @@ def test_an_odd_width_has_no_pairs(sizes):
         small_config(positions="rotary", **sizes)
     with pytest.raises(InputError, match="d_k = 3 is odd"):
         RotaryAttention(9, 3)
+
+
+def test_another_sequence_has_no_common_count_of_places():
+    attention = RotaryAttention(8, 2)
+    x, memory = torch.randn(1, 6, 8), torch.randn(1, 5, 8)
+    with pytest.raises(InputError, match="6 queries have no places among 5 keys"):
+        attention(x, memory, memory)

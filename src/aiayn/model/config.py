@@ -93,7 +93,7 @@ class TransformerConfig:
     """Sinusoids (paper: §3.5), a learned table (Table 3, row E), or turned queries and
     keys (Su et al., 2021)."""
     max_length: int = 1024
-    """Rows of the learned position table; sinusoids have no limit."""
+    """Rows of the learned position table; other positions have no limit."""
     tie_embeddings: bool = True
     """One matrix for source, target and output layer (paper: §3.4)."""
     pad_id: int = 0

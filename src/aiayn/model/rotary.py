@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from aiayn.errors import InputError
 from aiayn.model.attention import MultiHeadAttention
 from aiayn.model.positional import SinusoidalPositionalEncoding
 from aiayn.model.validation import check_rotary
@@ -69,7 +70,8 @@ class RotaryAttention(MultiHeadAttention):
         max_length: Positions computed beforehand; there is no limit.
 
     Raises:
-        InputError: As `MultiHeadAttention`, and if d_k is odd.
+        InputError: As `MultiHeadAttention`, and if d_k is odd or (in a call) there are
+            more queries than keys.
 
     Not in the paper: Su et al. (2021).
 
@@ -108,6 +110,11 @@ class RotaryAttention(MultiHeadAttention):
     ]:
         """Turn queries and keys, then as `MultiHeadAttention.mix`."""
         end = keys.size(2)
+        if queries.size(2) > end:
+            raise InputError(
+                f"{queries.size(2)} queries have no places among {end} keys: rotary "
+                "attention is for a sequence that looks at itself."
+            )
         sinusoids = self.positions.up_to(end)[:end]
         queries = rotate(queries, sinusoids[end - queries.size(2) :])
         keys = rotate(keys, sinusoids)
