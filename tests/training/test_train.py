@@ -404,7 +404,7 @@ def test_a_cool_down_longer_than_the_training_takes_all_of_it(config):
 
 
 def test_a_cool_down_is_not_negative(config):
-    with pytest.raises(InputError, match="cooldown_steps must lie between 0"):
+    with pytest.raises(InputError, match="cooldown_steps must be at least 0, not"):
         replace(config, cooldown_steps=-1)
 
 
@@ -504,7 +504,7 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
         ({"compile": 1}, "compile must be True or False, not 1."),
         ({"device": None}, "device must be a text, not None."),
         ({"output": None}, "output must be a path, not None."),
-        ({"packed_length": 0}, "packed_length must lie between 1 and"),
+        ({"packed_length": 0}, "packed_length must be at least 1, not 0."),
         ({"packed_length": 10**6}, "A row of packed_length = 1000000 does not fit"),
         ({"clip_norm": 0.0}, "clip_norm must be larger than 0"),
         ({"clip_norm": math.inf}, "clip_norm must be larger than 0"),

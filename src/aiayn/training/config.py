@@ -1,5 +1,6 @@
 """§5: every choice of a training run, and recipes that are known to work."""
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,11 +23,11 @@ _COUNTS = (
 
 # The least and the most that makes sense of what may also be None or zero.
 _RANGES: dict[str, tuple[float, float]] = {
-    "corpus_size": (1, 2**63 - 1),
-    "validation_sentences": (0, 2**63 - 1),
-    "packed_length": (1, 2**63 - 1),
-    "cooldown_steps": (0, 2**63 - 1),
-    "seed": (0, 2**63 - 1),
+    "corpus_size": (1, math.inf),
+    "validation_sentences": (0, math.inf),
+    "packed_length": (1, math.inf),
+    "cooldown_steps": (0, math.inf),
+    "seed": (0, math.inf),
     "threads": (1, 4096),
     "learning_rate_scale": (0.0, 1e6),
     "epsilon": (0.0, 1.0),
@@ -114,9 +115,12 @@ class TrainingConfig:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise InputError(
-                    f"{name} must lie between {low:g} and {high:g}, not {value}."
+                limits = (
+                    f"be at least {low:g}"
+                    if high == math.inf
+                    else f"lie between {low:g} and {high:g}"
                 )
+                raise InputError(f"{name} must {limits}, not {value}.")
         if self.packed_length and self.packed_length > self.tokens_per_batch:
             raise InputError(
                 f"A row of packed_length = {self.packed_length} does not fit into "
