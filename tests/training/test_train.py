@@ -493,6 +493,7 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
         ({"cooldown_steps": None}, "cooldown_steps must be a whole number, not None."),
         ({"validation_sentences": True}, "validation_sentences must be a whole number"),
         ({"steps": 2**63}, "steps must be smaller than 2**63."),
+        ({"seed": -(2**63)}, "seed must be at least 0, not -9223372036854775808."),
         ({"epsilon": None}, "epsilon must be a number, not None."),
         ({"learning_rate_scale": None}, "learning_rate_scale must be a number, not N"),
         ({"learning_rate_scale": "2"}, "learning_rate_scale must be a number, not '2'"),

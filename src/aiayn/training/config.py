@@ -270,7 +270,7 @@ def _check_kinds(config: TrainingConfig) -> None:
         value, (kind, words) = getattr(config, part.name), _KINDS[part.type]
         if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
             raise InputError(f"{part.name} must be {words}, not {value!r:.60}.")
-        if isinstance(value, int) and abs(value) >= 2**63:
+        if isinstance(value, int) and value >= 2**63:
             raise InputError(f"{part.name} must be smaller than 2**63.")
 
 
