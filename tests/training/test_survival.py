@@ -374,7 +374,7 @@ def test_weights_that_are_no_numbers_are_never_saved(config, monkeypatch, part):
         totals = step(self, number, batches)
         if number == 16:
             weight = next(self.model.parameters())
-            state = self.optimizer.state[weight]["exp_avg_sq"]
+            state = self.optimizers.adam.state[weight]["exp_avg_sq"]
             damage(weight if part == "weights" else state, math.inf)
         return totals
 
@@ -410,8 +410,12 @@ def test_a_loss_that_is_no_number_stops_before_the_next_validation(config, monke
     assert math.isfinite(resume_training(config.output).log[-1]["loss"])
 
 
-def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path):
-    """Nothing moves it, so Adam knows nothing of it."""
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(
+    config, tmp_path, optimizer
+):
+    """Nothing moves it, so no optimizer knows anything of it."""
+    config = replace(config, optimizer=optimizer)
     model = replace(config.model, num_decoder_layers=0)
     whole = train(replace(config, model=model, output=tmp_path / "whole"))
     train(replace(config, model=model, steps=8))
@@ -419,6 +423,17 @@ def test_an_encoder_without_decoder_layers_is_saved_and_goes_on(config, tmp_path
     expected = whole.model.state_dict()
     for name, tensor in resumed.model.state_dict().items():
         assert torch.equal(tensor, expected[name]), name
+
+
+@pytest.mark.parametrize("begun", ["adam", "muon"])
+def test_what_one_optimizer_remembers_is_no_state_of_the_other(config, begun):
+    """Somebody changed config.json, and wants to go on."""
+    train(replace(config, optimizer=begun, steps=8))
+    path = RunFolder(config.output).config
+    other = {"adam": "muon", "muon": "adam"}[begun]
+    write_json(path, read_json(path) | {"optimizer": other})
+    with pytest.raises(InputError, match="no state of this training: its optimizer's"):
+        resume_training(config.output, steps=16)
 
 
 def test_the_first_step_that_is_no_number_in_any_process_counts(monkeypatch):

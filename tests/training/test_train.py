@@ -190,9 +190,11 @@ def test_same_seed_same_weights_other_seed_others(config, tmp_path):
     )
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, accumulate):
-    config = replace(config, accumulate=accumulate)
+@pytest.mark.parametrize(
+    "choice", [{}, {"accumulate": 2}, {"optimizer": "muon"}], ids=str
+)
+def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, choice):
+    config = replace(config, **choice)
     whole = train(replace(config, output=tmp_path / "whole"))
     step = Trainer.step
 
@@ -259,17 +261,17 @@ def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("packed_length", [None, 40])
-def test_two_processes_give_the_gradients_and_losses_of_one(
-    config, tmp_path, packed_length
-):
+@pytest.mark.parametrize(
+    "choice", [{}, {"packed_length": 40}, {"optimizer": "muon"}], ids=str
+)
+def test_two_processes_give_the_gradients_and_losses_of_one(config, tmp_path, choice):
     config = replace(
         config,
         model=replace(config.model, dropout=0.0),
-        packed_length=packed_length,
         steps=6,
         log_every=1,
         validate_every=1,
+        **choice,
     )
     train(replace(config, output=tmp_path / "one"))
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
@@ -500,6 +502,8 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
         ({"clip_norm": np.float32(1)}, "clip_norm must be a number or None, not np.f"),
         ({"label_smoothing": None}, "label_smoothing must be a number, not None."),
         ({"label_smoothing": "0.1"}, "label_smoothing must be a number, not '0.1'."),
+        ({"optimizer": "sgd"}, "optimizer is adam or muon, not 'sgd'."),
+        ({"optimizer": None}, "optimizer is adam or muon, not None."),
         ({"betas": 0.9}, "betas are two numbers in [0, 1), not 0.9."),
         ({"betas": ("a", "b")}, "betas are two numbers in [0, 1), not ('a', 'b')."),
         ({"compile": 1}, "compile must be True or False, not 1."),

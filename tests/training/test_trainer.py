@@ -1,6 +1,7 @@
 """§5.3: one step, against Adam written out as its paper has it; clipping; dropout."""
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
 from aiayn.training.distributed import Processes
+from aiayn.training.muon import Muon
 
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=16, dropout=0.0),
@@ -52,6 +54,33 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
                 mean = means[i] / (1 - 0.9**step)
                 square = squares[i] / (1 - 0.98**step)
                 parameter -= rate * mean / (square.sqrt() + 1e-9)
+    assert_close(model.state_dict(), twin.state_dict())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_muon_moves_the_linear_layers_and_adam_the_rest(tied):
+    """The embeddings are no linear layers, not even where they end the model."""
+    sizes = replace(CONFIG.model, tie_embeddings=tied, positions="learned")
+    model = Transformer(sizes).double()
+    twin = copy.deepcopy(model)
+    config = replace(CONFIG, model=sizes, optimizer="muon")
+    trainer = Trainer(config, model, bos_id=1)
+    objective = TrainingObjective(twin, CONFIG.label_smoothing, bos_id=1)
+    layers = re.compile(r".*\.(\w+_projection|inner|outer)\.weight")
+    named = list(twin.named_parameters())
+    linear = [weight for name, weight in named if layers.fullmatch(name)]
+    others = [weight for name, weight in named if not layers.fullmatch(name)]
+    assert len(linear) == 2 * (4 + 2) + 2 * (4 + 4 + 2)
+    assert all(weight.dim() == 2 for weight in linear)
+    both = [Muon(linear), torch.optim.Adam(others, betas=(0.9, 0.98), eps=1e-9)]
+    for step in range(1, 5):
+        trainer.step(step, [BATCH])
+        loss, _ = objective(BATCH.source, BATCH.target)
+        twin.zero_grad()
+        (loss / BATCH.target_tokens).backward()
+        for optimizer in both:
+            optimizer.param_groups[0]["lr"] = noam_rate(step, 16, warmup_steps=2)
+            optimizer.step()
     assert_close(model.state_dict(), twin.state_dict())
 
 

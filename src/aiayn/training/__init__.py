@@ -7,6 +7,7 @@ from aiayn.training.loss import (
     label_smoothed_cross_entropy,
     smoothing_floor,
 )
+from aiayn.training.muon import Muon, orthogonalized
 from aiayn.training.schedule import noam_rate
 from aiayn.training.start import TrainingResult, resume_training, train
 from aiayn.training.trainer import Trainer
@@ -19,6 +20,7 @@ from aiayn.training.variations import (
 )
 
 __all__ = [
+    "Muon",
     "Trainer",
     "TrainingConfig",
     "TrainingObjective",
@@ -29,6 +31,7 @@ __all__ = [
     "miniature",
     "miniature_model",
     "noam_rate",
+    "orthogonalized",
     "resume_training",
     "run_table3",
     "run_variation",

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import EOS_ID, Batch
-from aiayn.errors import InputError
 from aiayn.machine import resolve_device, resolve_precision
 from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective
+from aiayn.training.optimizers import Optimizers
 from aiayn.training.schedule import noam_rate
 
 
@@ -33,7 +33,8 @@ class Trainer:
     $$θ ← θ - η \, \frac{\hat m}{\sqrt{\hat v} + ε}$$
 
     with the rate η of `noam_rate` and Adam's running means $\hat m$ of the gradient and
-    $\hat v$ of its square.
+    $\hat v$ of its square; or, if the configuration says so, `Muon`'s step at the same
+    rate for the weights of linear layers.
 
     Args:
         config: Every choice.
@@ -64,12 +65,8 @@ class Trainer:
         self.processes = processes or Processes(device=resolve_device(config.device))
         self.dtype = resolve_precision(config.precision, self.processes.device)
         self.model = model.to(self.processes.device)
-        self.optimizer = torch.optim.Adam(
-            model.parameters(),
-            lr=self.learning_rate(1),  # set anew at every step
-            betas=config.betas,
-            eps=config.epsilon,
-            fused=self.processes.device.type != "mps",
+        self.optimizers = Optimizers(
+            model, config, dtype=self.dtype if self._is_narrow() else None
         )
         self.objective: nn.Module = TrainingObjective(
             model,
@@ -112,19 +109,17 @@ class Trainer:
         """
         self.model.train()
         torch.manual_seed(self._dropout_seed(step))
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(step)
         tokens = sum(batch.target_tokens for batch in batches)
         totals = self.no_totals()
-        self.optimizer.zero_grad()  # what others have left there
+        self.model.zero_grad()  # what others have left there
         for number, batch in enumerate(batches, start=1):
             # Gradients are exchanged once, with the last batch.
             with self._alone() if number < len(batches) else nullcontext():
                 totals += self._backward(batch, tokens)
         if self.config.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad()  # their memory is free until the next step
+        self.optimizers.step(self.learning_rate(step))
+        self.model.zero_grad()  # their memory is free until the next step
         return totals
 
     def no_totals(self) -> Float[Tensor, "3"]:
@@ -134,18 +129,10 @@ class Trainer:
         return torch.zeros(3, dtype=exact, device=device)
 
     def state(self) -> tuple[dict[str, Tensor], list[float]]:
-        """All tensors that the next step depends on, and Adam's count of each."""
-        tensors = {f"model.{n}": t for n, t in self.model.state_dict().items()}
-        counts = []
-        for name, parameter in self.model.named_parameters():
-            state = self.optimizer.state[parameter]
-            if not state:  # it has no gradient: an encoder whose decoder has no layer
-                nothing = torch.zeros_like(parameter)
-                state = {"exp_avg": nothing, "exp_avg_sq": nothing.clone(), "step": 0}
-            tensors[f"mean.{name}"] = state["exp_avg"]
-            tensors[f"variance.{name}"] = state["exp_avg_sq"]
-            counts.append(float(state["step"]))
-        return tensors, counts
+        """All tensors that the next step depends on, and Adam's counts of its steps."""
+        weights = {f"model.{n}": t for n, t in self.model.state_dict().items()}
+        means, counts = self.optimizers.state()
+        return weights | means, counts
 
     def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
         """Take up what `state` returned and path held.
@@ -153,42 +140,8 @@ class Trainer:
         Raises:
             InputError: It is the state of another model, or none at all.
         """
-        device = self.processes.device
-        # Where torch itself counts: beside the weights if one kernel does all.
-        counting = device if self.optimizer.defaults["fused"] else "cpu"
-        self._check_state(tensors, counts, path)
+        self.optimizers.load_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
-        for (name, parameter), count in zip(
-            self.model.named_parameters(), counts, strict=True
-        ):
-            # Copies: what was read may still lie in the file, which the next save
-            # replaces. Windows replaces no file that somebody has mapped.
-            self.optimizer.state[parameter] = {
-                "step": torch.tensor(count, device=counting),
-                "exp_avg": tensors[f"mean.{name}"].to(device, copy=True),
-                "exp_avg_sq": tensors[f"variance.{name}"].to(device, copy=True),
-            }
-
-    def _check_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
-        """Adam's means must have the weights' names, shapes and types."""
-        parameters = dict(self.model.named_parameters())
-        fits = (
-            isinstance(counts, list)
-            and len(counts) == len(parameters)
-            and all(type(count) is float and 0 <= count < 2**53 for count in counts)
-            and all(
-                (mean := tensors.get(f"{kind}.{name}")) is not None
-                and mean.shape == parameter.shape
-                and mean.dtype == parameter.dtype
-                for kind in ("mean", "variance")
-                for name, parameter in parameters.items()
-            )
-        )
-        if not fits:
-            raise InputError(
-                f"{path} is no state of this training: its optimizer's part is damaged "
-                "or that of another model. Begin anew with 'aiayn train'."
-            )
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradient of this process's share of a batch; return its sums."""
@@ -198,8 +151,7 @@ class Trainer:
         if len(batch) <= self.processes.rank:  # too few rows for every process
             rows, share = slice(1), 0.0
         source, target = _moved(batch.source[rows], batch.target[rows], device)
-        narrow = self.dtype != torch.float32
-        with torch.autocast(device.type, self.dtype, enabled=narrow):
+        with torch.autocast(device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target)
         # DistributedDataParallel takes the mean over processes; we want the sum.
         (smoothed * (share * count / tokens)).backward()
@@ -211,6 +163,9 @@ class Trainer:
         if isinstance(self.objective, DistributedDataParallel):
             return self.objective.no_sync()
         return nullcontext()
+
+    def _is_narrow(self) -> bool:
+        return self.dtype != torch.float32
 
     def _dropout_seed(self, step: int) -> int:
         text = f"{self.config.seed} {step} {self.processes.rank}"
