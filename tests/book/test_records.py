@@ -85,6 +85,25 @@ def test_the_searches_can_be_compared_and_repeated():
         assert f"= {run['test']['bleu']:.2f} " in run["test"]["printed"]
 
 
+def test_the_optimizers_had_the_grammars_recipe():
+    """Chapter 14 compares them: all but the optimizer and its rate is alike."""
+    record = load_record("optimizers")
+    config = TrainingConfig.from_dict(record["config"])
+    recipe = TrainingConfig.grammar()
+    own = ("output", "device", "threads", "validate_every", "progress")
+    assert replace(config, **{name: getattr(recipe, name) for name in own}) == recipe
+    found = Counter(
+        (run["optimizer"], run["learning_rate_scale"], run["seed"])
+        for run in record["runs"]
+    )
+    settings = (("adam", 0.5), ("adam", 1.0), ("muon", 1.0))
+    assert found == Counter((*one, seed) for one in settings for seed in (1, 2, 3))
+    for run in record["runs"]:
+        steps = [step for step, _ in run["validation"]]
+        assert steps == list(range(200, config.steps + 1, 200))
+    assert len({str(run["machine"]) for run in record["runs"]}) == 1
+
+
 def test_table_3_s_record_holds_runs_that_can_be_compared():
     """Any number of runs will do; base must be among them, and none twice."""
     record = load_record("table3")

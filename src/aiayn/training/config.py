@@ -186,7 +186,7 @@ class TrainingConfig:
 
     @classmethod
     def grammar(cls, **changes) -> "TrainingConfig":
-        """The embedded corpus: no download, about two minutes on one core."""
+        """The embedded corpus: no download, a minute or two on one core."""
         # In so short a time, many small steps teach more than few large ones, and pairs
         # not seen before more than the same again; packed rows bring sentences of all
         # lengths into each small batch; nearly all words are whole pieces; nothing is
