@@ -10,9 +10,9 @@ from aiayn.training.muon import Muon, orthogonalized
 SHAPES = [(4, 4), (3, 7), (7, 3), (1, 5), (5, 1)]
 
 
-def times_five(values):
+def times_four(values):
     """What becomes of a singular value, in the numbers of torch's Muon."""
-    for _ in range(5):
+    for _ in range(4):
         values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
     return values
 
@@ -23,13 +23,13 @@ def test_singular_vectors_stay_and_values_come_near_to_1(shape):
     found = orthogonalized(matrices)
     u, values, v = torch.linalg.svd(matrices, full_matrices=False)
     shares = values / values.norm(dim=1, keepdim=True)
-    assert_close(found, u @ torch.diag_embed(times_five(shares)) @ v)
+    assert_close(found, u @ torch.diag_embed(times_four(shares)) @ v)
 
 
 def test_what_is_said_of_the_singular_values():
     shares = torch.logspace(-6, 0, 3001, dtype=torch.float64)
-    after = times_five(shares)
-    above = after[shares >= 1 / 500]
+    after = times_four(shares)
+    above = after[shares >= 1 / 150]
     assert 0.68 < above.min() < 0.69
     assert 1.20 < above.max() < 1.21
     assert (after[shares < 1e-5] < 0.01).all()
@@ -72,7 +72,7 @@ def test_steps_are_those_of_torch():
     begun = [weight.detach().clone() for weight in weights]
     train(Muon(weights, lr=0.1, dtype=torch.bfloat16), weights, gradients)
     theirs = torch.optim.Muon(
-        twins, lr=0.08, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
+        twins, lr=0.08, weight_decay=0.0, ns_steps=4, adjust_lr_fn="match_rms_adamw"
     )
     train(theirs, twins, gradients)
     for weight, twin, start in zip(weights, twins, begun, strict=True):
@@ -93,7 +93,7 @@ def test_steps_are_the_formulas():
         for i, g in enumerate(step):
             means[i] = 0.8 * means[i] + 0.2 * g
             u, s, v = torch.linalg.svd(0.8 * means[i] + 0.2 * g, full_matrices=False)
-            direction = u @ torch.diag(times_five(s / s.norm())) @ v
+            direction = u @ torch.diag(times_four(s / s.norm())) @ v
             expected[i] -= 0.16 * 0.1 * max(g.shape) ** 0.5 * direction
     for weight, right in zip(weights, expected, strict=True):
         assert_close(weight.detach(), right)
