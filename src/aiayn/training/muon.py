@@ -34,8 +34,8 @@ def orthogonalized(
     $$s ← 3.4445\, s - 4.7750\, s^3 + 2.0315\, s^5$$
 
     is what becomes, four times, of each singular value s of a matrix divided by its
-    norm. Those above a 150th end between 0.68 and 1.21; much smaller ones stay small, and
-    a matrix of zeros stays what it is.
+    norm. Those above a 150th end between 0.68 and 1.21; much smaller ones stay small,
+    and a matrix of zeros stays what it is.
 
     Args:
         matrices: Any number of them, of one shape.

@@ -113,6 +113,7 @@ class Optimizers:
         )
         if not fits:
             raise InputError(
-                f"{path} is no state of this training: its optimizer's part is damaged, "
-                "or that of another model or optimizer. Begin anew with 'aiayn train'."
+                f"{path} is no state of this training: its optimizer's part is "
+                "damaged, or that of another model or optimizer. Begin anew with "
+                "'aiayn train'."
             )
