@@ -364,8 +364,10 @@ def test_a_log_cut_off_in_mid_line_can_be_read(config):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_trains_on_a_gpu(config, precision):
-    result = train(replace(config, device="cuda", precision=precision))
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_trains_on_a_gpu(config, precision, optimizer):
+    choices = {"precision": precision, "optimizer": optimizer}
+    result = train(replace(config, device="cuda", **choices))
     assert math.isfinite(result.log[-1]["loss"])
     assert next(result.model.parameters()).is_cuda
 
