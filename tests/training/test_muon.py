@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from aiayn.errors import InputError
 from aiayn.training.muon import Muon, orthogonalized
 
 SHAPES = [(4, 4), (3, 7), (7, 3), (1, 5), (5, 1)]
@@ -106,6 +107,12 @@ def test_a_step_is_as_large_as_adams_whatever_the_shape():
         train(Muon([weight], lr=1.0), [weight], [[torch.randn(shape)]])
         size = weight.detach().square().mean().sqrt().item()
         assert 0.16 * 0.68 < size < 0.16 * 1.21, shape
+
+
+def test_what_is_no_matrix_is_refused():
+    """A user may give it all of a model's parameters."""
+    with pytest.raises(InputError, match=r"not a weight of shape \(3,\): give those"):
+        Muon(nn.Linear(2, 3).parameters())
 
 
 def test_what_has_no_gradient_stays():

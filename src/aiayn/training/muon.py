@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from aiayn.errors import InputError
+
 # Jordan's numbers: steep at 0, and after some times near 1. He takes five; four taught
 # the grammar as well.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -76,6 +78,9 @@ class Muon(torch.optim.Optimizer):
         momentum: μ.
         dtype: Of the products, such as torch.bfloat16; None: the weights' own.
 
+    Raises:
+        InputError: A weight has another number of dimensions than two.
+
     Not in the paper: Jordan et al. (2024).
 
     >>> layer = torch.nn.Linear(4, 3, bias=False)
@@ -92,9 +97,16 @@ class Muon(torch.optim.Optimizer):
     ) -> None:
         super().__init__(matrices, {"lr": lr, "momentum": momentum})
         self.dtype = dtype
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.dim() != 2:
+                    raise InputError(
+                        "Muon moves matrices, not a weight of shape "
+                        f"{tuple(weight.shape)}: give those to another optimizer."
+                    )
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # pyright: ignore
+    def step(self) -> None:  # pyright: ignore
         """Move every matrix that has a gradient."""
         for group in self.param_groups:
             alike = defaultdict(list)
