@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +101,21 @@ class Benchmark:
     def run(
         self, jobs: Callable[[Peer], list[Job]], products: Sequence[Job] = ()
     ) -> None:
-        """Measure whatever is missing, round by round.
+        """Measure whatever is missing: round by round, case by case, peer by peer.
 
         Args:
-            jobs: What a peer is measured at.
+            jobs: What a peer is measured at, case by case.
             products: Cases of the machine's own measure, taken in every round.
         """
         pythons = self._environments()
+        turns = list(zip_longest(*(jobs(PEERS[name]) for name in pythons)))
         for number in range(1, self.given.rounds + 1):
             for job in products:
                 self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
-            for name, python in pythons.items():
-                for job in jobs(PEERS[name]):
-                    self._measure(self.kind, python, name, job, number)
+            for turn in turns:
+                for (name, python), job in zip(pythons.items(), turn, strict=True):
+                    if job is not None:
+                        self._measure(self.kind, python, name, job, number)
 
     def _go_on(self, old: dict[str, Any]) -> None:
         """Take up an earlier record, unless it measured something else."""

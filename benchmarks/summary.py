@@ -194,17 +194,37 @@ def decoding_lines(record: Record) -> list[str]:
     return lines + _not_measured(record)
 
 
+def quality_runs(record: Record, peer: str) -> list[Measurement]:
+    """A peer's trainings, seed by seed."""
+    return sorted(rounds_of(record, peer, {}), key=lambda m: m["seed"])
+
+
+def quality_ratio(record: Record, peer: str) -> float | None:
+    """How many times as fast ours is good: the median of the seeds' own ratios.
+
+    Trainings that did not reach the score, of the peer's or ours, are left out.
+    """
+    theirs, ours = (
+        {m["seed"]: m["seconds"] for m in quality_runs(record, who) if m["reached"]}
+        for who in (peer, OURS)
+    )
+    ratios = [theirs[seed] / ours[seed] for seed in theirs if seed in ours]
+    return median(ratios) if ratios else None
+
+
 def quality_lines(record: Record) -> list[str]:
     """The record of time to quality as a table of text."""
     wanted = record["settings"]["bleu"]
     lines = ["", f"minutes of training until {wanted:g} BLEU on the validation split"]
-    for m in record["measurements"]:
-        reached = (
-            "" if m["reached"] else f" (not reached: {m['curve'][-1]['bleu']:.1f})"
-        )
-        lines.append(
-            f"  {m['peer']:16}seed {m['seed']}: {m['seconds'] / 60:.1f} min{reached}"
-        )
+    for peer in peers_in(record):
+        for m in quality_runs(record, peer):
+            reached = (
+                "" if m["reached"] else f" (not reached: {m['curve'][-1]['bleu']:.1f})"
+            )
+            lines.append(
+                f"  {peer:16}seed {m['seed']}: {m['seconds'] / 60:.1f} min{reached}"
+            )
+        lines.append(f"  {peer:16}{_times(quality_ratio(record, peer))}")
     return lines + _not_measured(record)
 
 

@@ -6,6 +6,7 @@ predicts from the size in the middle. The second has a table and a picture of wh
 ``python -m benchmarks.time_to_quality`` did.
 """
 
+from statistics import median
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -87,36 +88,59 @@ class TimeToQuality(BenchmarkDirective):
 
     def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
         wanted = f"{record['settings']['bleu']:g}"
-        header = ["", "precision", "seed", f"minutes to {wanted} BLEU", "steps"]
-        rows = [quality_row(run) for run in record["measurements"]]
+        precision = record["measurements"][0]["precision"]
+        title = nodes.strong("", f"minutes to {wanted} BLEU, {precision}")
+        seeds = sorted({run["seed"] for run in record["measurements"]})
+        header = ["", *(f"seed {seed}" for seed in seeds), "median", "ours, times"]
+        rows = [quality_row(record, peer, seeds) for peer in summary.peers_in(record)]
         use_theme()
         html = quality_chart(record)._repr_html_()
-        return [table(header, rows), nodes.raw("", html, format="html")]
+        return [
+            nodes.paragraph("", "", title),
+            table(header, rows),
+            nodes.raw("", html, format="html"),
+        ]
 
 
-def quality_row(run: dict[str, Any]) -> list[str]:
-    """One training: how long it took, or how far it came."""
-    last = run["curve"][-1]
-    minutes = f"{run['seconds'] / 60:.1f}"
+def quality_row(record: dict[str, Any], peer: str, seeds: list[int]) -> list[str]:
+    """One peer's trainings: how long each took, or how far it came."""
+    runs = {run["seed"]: run for run in summary.quality_runs(record, peer)}
+    cells = [minutes_of(runs[seed]) if seed in runs else "" for seed in seeds]
+    reached = [run["seconds"] / 60 for run in runs.values() if run["reached"]]
+    whole = len(reached) == len(seeds)
+    cells.append(f"{median(reached):.1f}" if whole else "")
+    ratio = summary.quality_ratio(record, peer)
+    cells.append("" if ratio is None or peer == summary.OURS else f"{ratio:.2f}")
+    return [PEERS[peer].title, *cells]
+
+
+def minutes_of(run: dict[str, Any]) -> str:
+    """The minutes and steps of a training, or where it ended."""
+    last, minutes = run["curve"][-1], run["seconds"] / 60
     if not run["reached"]:
-        minutes = f"not in {minutes}; {last['bleu']:.1f} BLEU"
-    title = PEERS[run["peer"]].title
-    return [title, run["precision"], str(run["seed"]), minutes, f"{last['step']:,}"]
+        return f"not in {minutes:.0f} ({last['bleu']:.1f} BLEU)"
+    return f"{minutes:.1f} ({last['step']:,} steps)"
 
 
 def quality_chart(record: dict[str, Any]) -> Any:
     """BLEU over minutes of training: a line a run, ours in colour."""
     drawing, panel = plt.subplots(layout="constrained")
     spoken, best = [], record["settings"]["bleu"]
-    for run in record["measurements"]:
-        role = KEY if run["peer"] == summary.OURS else NEUTRAL
-        minutes = [point["seconds"] / 60 for point in run["curve"]]
-        scores = [point["bleu"] for point in run["curve"]]
-        title = PEERS[run["peer"]].title
-        best = max(best, *scores)
-        panel.plot(minutes, scores, color=role.mark)
-        panel.annotate(title, (minutes[-1], scores[-1]), ha="right", va="bottom")
-        spoken.append(f"{title}: {scores[-1]:.1f} after {minutes[-1]:.1f} minutes")
+    for peer in summary.peers_in(record):
+        role = KEY if peer == summary.OURS else NEUTRAL
+        title, ends = PEERS[peer].title, []
+        for run in summary.quality_runs(record, peer):
+            minutes = [point["seconds"] / 60 for point in run["curve"]]
+            scores = [point["bleu"] for point in run["curve"]]
+            panel.plot(minutes, scores, color=role.mark)
+            ends.append((minutes[-1], scores[-1]))
+            best = max(best, *scores)
+            spoken.append(
+                f"{title}, seed {run['seed']}: {scores[-1]:.1f} after "
+                f"{minutes[-1]:.1f} minutes"
+            )
+        highest = max(score for _, score in ends)
+        panel.annotate(title, (max(ends)[0], highest), ha="right", va="bottom")
     panel.axhline(record["settings"]["bleu"], color=NEUTRAL.mark, linestyle="--")
     panel.set_ylim(0, 1.15 * best)  # room for the names
     panel.set_xlim(0)

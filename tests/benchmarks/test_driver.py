@@ -44,12 +44,20 @@ def test_peers_take_turns(tmp_path, asked):
     one_round = [
         ("matrix_product", "fp32"),
         ("ours", "fp32"),
-        ("ours", "bf16"),
         ("torch_nn", "fp32"),
+        ("ours", "bf16"),
         ("torch_nn", "bf16"),
     ]
     assert asked == 2 * one_round
     assert [m["round"] for m in record["measurements"]] == 5 * [1] + 5 * [2]
+
+
+def test_a_peer_may_have_fewer_cases_than_another(tmp_path, asked):
+    words = ["--output", str(tmp_path / "r.json"), "--rounds", "1"]
+    given = arguments("A benchmark.").parse_args([*words, "--peers", "ours", "marian"])
+    made = Benchmark("training_step", given, {})
+    made.run(lambda peer: JOBS if peer.name == "marian" else JOBS[:1])
+    assert asked == [("ours", "fp32"), ("marian", "fp32"), ("marian", "bf16")]
 
 
 def test_what_was_measured_is_not_measured_again(tmp_path, asked):

@@ -101,6 +101,28 @@ def test_the_table_names_all_who_were_measured_and_who_was_not():
     assert summary.peers_in(RECORD) == ["ours", "bart"]
 
 
+def test_time_to_quality_is_compared_seed_by_seed():
+    """120 / 60 and 300 / 100; seed 3 did not get there, and seed 2 came first."""
+    curve = [{"step": 100, "seconds": 60.0, "bleu": 33.0}]
+    runs = [("ours", 2, 100.0), ("ours", 1, 60.0), ("ours", 3, 80.0)]
+    runs += [("bart", 2, 300.0), ("bart", 1, 120.0), ("bart", 3, 900.0)]
+    record = {
+        "settings": {"bleu": 35.0},
+        "not_measured": {},
+        "measurements": [
+            measurement(peer, 1, seconds, seed=seed, curve=curve)
+            | {"reached": seconds < 900}
+            for peer, seed, seconds in runs
+        ],
+    }
+    assert [m["seed"] for m in summary.quality_runs(record, "bart")] == [1, 2, 3]
+    assert summary.quality_ratio(record, "bart") == 2.5
+    assert summary.quality_ratio(record, "ours") == 1.0
+    text = "\n".join(summary.quality_lines(record))
+    assert "seed 3: 15.0 min (not reached: 33.0)" in text
+    assert "2.50 ×" in text
+
+
 def test_what_arithmetic_predicts_goes_out_from_the_middle():
     """Twice the operations a token: half the speed; memory grows by what is kept."""
     known = {"peer": "ours", "axis": "width", "target_tokens": 100}
