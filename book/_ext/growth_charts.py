@@ -132,15 +132,16 @@ def quality_chart(record: dict[str, Any]) -> Any:
         for run in summary.quality_runs(record, peer):
             minutes = [point["seconds"] / 60 for point in run["curve"]]
             scores = [point["bleu"] for point in run["curve"]]
-            panel.plot(minutes, scores, color=role.mark)
+            panel.plot(minutes, scores, color=role.mark, linewidth=1.2)
             ends.append((minutes[-1], scores[-1]))
             best = max(best, *scores)
             spoken.append(
                 f"{title}, seed {run['seed']}: {scores[-1]:.1f} after "
                 f"{minutes[-1]:.1f} minutes"
             )
-        highest = max(score for _, score in ends)
-        panel.annotate(title, (max(ends)[0], highest), ha="right", va="bottom")
+        right, top = (max(places) for places in zip(*ends, strict=True))
+        above = {"xytext": (0, 5), "textcoords": "offset points"}
+        panel.annotate(title, (right, top), ha="right", va="bottom", **above)
     panel.axhline(record["settings"]["bleu"], color=NEUTRAL.mark, linestyle="--")
     panel.set_ylim(0, 1.15 * best)  # room for the names
     panel.set_xlim(0)
