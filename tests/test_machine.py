@@ -15,6 +15,15 @@ def test_what_is_asked_for_is_what_one_gets():
     assert resolve_precision("bf16", CPU) is torch.bfloat16
 
 
+def test_a_gpu_that_is_not_there_is_said_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert resolve_device("cuda") == torch.device("cuda")
+    assert resolve_device("cuda:1").index == 1
+    with pytest.raises(InputError, match=r"'cuda:2'.*end with cuda:1\."):
+        resolve_device("cuda:2")
+
+
 def test_a_device_that_is_not_there_is_said_in_a_sentence():
     with pytest.raises(InputError, match="one of auto, cpu, cuda and mps, not 'tpu'"):
         resolve_device("tpu")

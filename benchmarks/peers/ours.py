@@ -9,9 +9,8 @@ from aiayn.data import Batch
 from aiayn.inference import beam_search, greedy_search, load_translator
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
-from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.distributed import Processes
-from aiayn.training.kernel_cache import size_kernel_caches
+from aiayn.training.start import tune_process
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 from benchmarks.workload import PACKED_LENGTH
@@ -31,9 +30,8 @@ def training_step(
     packed: bool = False,
 ) -> Step:
     """The trainer's own step, on the model's device."""
-    # Both as `aiayn.training.train` does.
-    keep_freed_memory()
-    size_kernel_caches(torch.bfloat16 if narrow else torch.float32)
+    device = next(model.parameters()).device
+    tune_process(device, torch.bfloat16 if narrow else torch.float32)
     config = TrainingConfig(
         model=model.config,
         precision="bf16" if narrow else "fp32",
@@ -42,7 +40,6 @@ def training_step(
         compile=compiled,
         packed_length=PACKED_LENGTH if packed else None,
     )
-    device = next(model.parameters()).device
     trainer = Trainer(config, model, BOS_ID, group or Processes(device=device))
     number = 0
 

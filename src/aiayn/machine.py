@@ -28,12 +28,18 @@ def resolve_device(name: str = "auto") -> torch.device:
             "on this machine: leave the device out, or say cpu."
         )
     try:
-        return torch.device(name)
+        device = torch.device(name)
     except RuntimeError:
         raise InputError(
             f"device is one of auto, cpu, cuda and mps, or cuda:0 and so on, not "
             f"{name!r}."
         ) from None
+    if kind == "cuda" and (device.index or 0) >= (number := torch.cuda.device_count()):
+        raise InputError(
+            f"device {name!r} was asked for, but this machine's GPUs end with "
+            f"cuda:{number - 1}."
+        )
+    return device
 
 
 def resolve_precision(name: str, device: torch.device) -> torch.dtype:

@@ -1,8 +1,9 @@
 """Run by test_compile.py in a process of its own: what a compiler makes of training.
 
-Prints JSON: for padded and for packed rows, and for packed ones of a model with rotary
-positions, by how much loss and gradients of each batch differ from those without a
-compiler; and how many graphs there were.
+Prints JSON: for padded and for packed rows, for packed ones of a model with rotary
+positions, and for padded ones of a training in several processes, by how much loss and
+gradients of each batch differ from those without a compiler; and how many graphs there
+were.
 """
 
 import copy
@@ -10,6 +11,8 @@ import json
 from dataclasses import replace
 
 import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training.loss import TrainingObjective
@@ -52,6 +55,27 @@ def compiled(plain):
     return made, graphs
 
 
+def compiled_in_parts(plain):
+    """The same for a training in several processes, of which this is the only one.
+
+    There the compiler cuts the graph, at every 25 MB of gradients: here at a few kB. It
+    needs each part's gradient as a graph of its own.
+    """
+    graphs, trace = [], torch._dynamo.lookup_backend("aot_eager")
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return trace(graph, inputs)
+
+    distributed._DEFAULT_FIRST_BUCKET_BYTES = 1024  # pyright: ignore
+    distributed.init_process_group(
+        "gloo", store=distributed.HashStore(), rank=0, world_size=1
+    )
+    made = DistributedDataParallel(copy.deepcopy(plain), bucket_cap_mb=0.002)
+    made.compile(dynamic=True, backend=keep)
+    return made, graphs
+
+
 def gradients(objective, batch):
     """The loss, and the gradient of every weight."""
     smoothed, cross_entropy = objective(*batch)
@@ -63,19 +87,21 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     found = {}
-    for kind, end_id, positions in (
-        ("padded", None, "sinusoidal"),
-        ("packed", 2, "sinusoidal"),
-        ("rotary", 2, "rotary"),
+    for kind, end_id, positions, make in (
+        ("padded", None, "sinusoidal", compiled),
+        ("packed", 2, "sinusoidal", compiled),
+        ("rotary", 2, "rotary", compiled),
+        ("in parts", None, "sinusoidal", compiled_in_parts),
     ):
         model = Transformer(replace(CONFIG, positions=positions)).double()
         plain = TrainingObjective(model, 0.1, bos_id=1, end_id=end_id)
-        fast, graphs = compiled(plain)
+        fast, graphs = make(plain)
         differences = []
         for batch in batches():
             pairs = zip(gradients(plain, batch), gradients(fast, batch), strict=True)
             differences.append(max(float((a - b).abs().max()) for a, b in pairs))
         found[kind] = {"differences": differences, "graphs": len(graphs)}
+    distributed.destroy_process_group()
     print(json.dumps(found))
 
 

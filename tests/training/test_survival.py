@@ -466,6 +466,15 @@ def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     assert not config.output.exists()
 
 
+def test_more_processes_than_gpus_get_a_sentence(config, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with pytest.raises(InputError, match="give --nproc-per-node 1"):
+        train(replace(config, device="cuda", precision="fp32"))
+    assert not config.output.exists()
+
+
 ENDING = """
 import atexit
 atexit.register(lambda: print(_group))  # what is registered first is called last

@@ -34,7 +34,6 @@ class TokenEmbedding(nn.Module):
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        self.scale = math.sqrt(d_model)
         # Entries of variance 1/d_model: times √d_model they meet the sinusoids at a
         # like size, and as an output layer they start with logits of variance one.
         nn.init.normal_(self.weight, std=d_model**-0.5)
@@ -43,7 +42,8 @@ class TokenEmbedding(nn.Module):
         self, tokens: Int[Tensor, "*batch length"]
     ) -> Float[Tensor, "*batch length d_model"]:
         """Look up, and scale."""
-        return F.embedding(tokens, self.weight) * self.scale
+        scale = math.sqrt(self.weight.size(1))
+        return F.embedding(tokens, self.weight) * scale
 
     def logits(
         self, x: Float[Tensor, "*batch d_model"]

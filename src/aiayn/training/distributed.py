@@ -60,10 +60,13 @@ class Processes:
             distributed.barrier()
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set in at least one process; all must ask together."""
+        """Whether the flag is set in at least one process; all must ask together.
+
+        No GPU is asked, so none is waited for.
+        """
         if self.count == 1:
             return flag
-        flags = torch.tensor(int(flag), device=self.device)
+        flags = torch.tensor(int(flag))
         distributed.all_reduce(flags, op=distributed.ReduceOp.MAX)
         return bool(flags)
 
@@ -98,15 +101,16 @@ def processes(device: torch.device) -> Iterator[Processes]:
         device: The kind of device; each process takes the GPU of its local rank.
 
     Raises:
-        InputError: Another process has ended, so that this one cannot go on.
+        InputError: There are more processes than GPUs, or another process has ended, so
+            that this one cannot go on.
     """
     if "LOCAL_RANK" not in os.environ or not distributed.is_available():
         yield Processes(device=device)
         return
     if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        device = _gpu_of(int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
         distributed.init_process_group(backend, timeout=PATIENCE)
     except RuntimeError as error:  # the others never came, or have gone again
@@ -119,7 +123,7 @@ def processes(device: torch.device) -> Iterator[Processes]:
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size(), device)
     except RuntimeError as error:
-        if backend not in str(error).lower():
+        if not any(name in str(error).lower() for name in ("gloo", "nccl")):
             raise
         # What the libraries say when the other end of a connection has closed.
         raise InputError(
@@ -129,3 +133,14 @@ def processes(device: torch.device) -> Iterator[Processes]:
         ) from error
     finally:
         distributed.destroy_process_group()
+
+
+def _gpu_of(local_rank: int) -> torch.device:
+    """The GPU of a process, by its number on this machine."""
+    number = torch.cuda.device_count()
+    if local_rank >= number:
+        raise InputError(
+            "torchrun began more processes here than there are GPUs, and each takes "
+            f"one of its own: give --nproc-per-node {number}."
+        )
+    return torch.device("cuda", local_rank)

@@ -18,7 +18,7 @@ from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
-from aiayn.training.kernel_cache import size_kernel_caches
+from aiayn.training.kernel_cache import attend_without_plans, size_kernel_caches
 from aiayn.training.loop import Session
 from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
@@ -107,13 +107,26 @@ def resume_training(
     return _run(replace(config, output=Path(path), **changes), resume=True)
 
 
+def tune_process(device: torch.device, dtype: torch.dtype) -> None:
+    """Settings of this process that cost a training nothing but time.
+
+    Args:
+        device: Where it computes.
+        dtype: What its products are computed in.
+    """
+    if device.type == "cpu":
+        keep_freed_memory()
+        size_kernel_caches(dtype)
+    else:
+        attend_without_plans()
+
+
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     check_model(config)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     device = resolve_device(config.device)
-    keep_freed_memory()
-    size_kernel_caches(resolve_precision(config.precision, device))
+    tune_process(device, resolve_precision(config.precision, device))
     run = RunFolder(config.output)
     with (
         processes(device) as group,
