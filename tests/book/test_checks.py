@@ -142,5 +142,9 @@ def test_an_unsound_check_is_found():
     assert len(found) == 2
     assert found[0].endswith("passes")
     assert "gets 'that is the square.'" in found[1]
+    fixed = FunctionCheck("0.6", lambda x, by: by * x, lambda: [(1, 2), (3, 2)])
+    assert list(testing.faults(fixed)) == [
+        "exercise 0.6: argument 2 is the same in all cases"
+    ]
     wrong = FunctionCheck("0.6", lambda x: x * float("nan"), DOUBLE.cases)
     assert "the reference itself is rejected" in "".join(testing.faults(wrong))

@@ -15,12 +15,12 @@ def _leaks(logits: Tensor, changed: Tensor, place: int) -> bool:
 
 def _cases() -> list[tuple[Tensor, Tensor, int]]:
     generator = seeded(6)
-    logits = torch.randn(5, 4, generator=generator)
     cases = []
     for place, moved in ((4, []), (2, [0]), (2, [3, 4]), (2, [2, 3, 4]), (1, [1])):
+        logits = torch.randn(5, 4, generator=generator)
         changed = logits.clone()
         changed[moved] += 1
-        cases.append((logits.clone(), changed, place))
+        cases.append((logits, changed, place))
     return cases
 
 

@@ -32,10 +32,14 @@ def _add_and_norm_cases() -> list[tuple]:
         return torch.randn(*shape, generator=generator)
 
     # Small numbers as well: only there does ε count.
-    sizes = [(3, 4, 1.0), (5, 8, 0.01), (2, 6, 100.0)]  # words, d_model, scale
+    sizes = [  # words, d_model, scale, ε
+        (3, 4, 1.0, 1e-3),
+        (5, 8, 0.01, 2e-4),
+        (2, 6, 100.0, 1e-3),
+    ]
     return [
-        (scale * random(words, d), scale * random(words, d), random(d), random(d), 1e-3)
-        for words, d, scale in sizes
+        (scale * random(words, d), scale * random(words, d), random(d), random(d), eps)
+        for words, d, scale, eps in sizes
     ]
 
 
@@ -106,6 +110,12 @@ add_and_norm = FunctionCheck(
         Mistake(
             _eps_outside,
             "ε is added to the deviation. It belongs under the root, to the variance.",
+        ),
+        Mistake(
+            lambda x, update, gain, bias, eps: _add_and_norm(
+                x, update, gain, bias, 1e-5
+            ),
+            "ε is an argument; torch's own is not always the one that is asked for.",
         ),
         Mistake(
             _without_root,

@@ -30,17 +30,21 @@ def _from_start_only(table: Tensor, start: int, end: int, limit: int) -> Tensor:
 
 
 def _chains() -> list[tuple[Tensor, int, int, int]]:
-    """Tables that end after 3 and after 1 words, and one that goes round for ever."""
+    """Tables that end after 3 and after 1 words, and one that goes round for ever.
+
+    And one whose start and end are other tokens than the chapter's.
+    """
     cases = []
-    for follows, limit in (
-        ({1: 4, 4: 6, 6: 5, 5: 2}, 10),
-        ({1: 3, 3: 2}, 4),
-        ({1: 5, 5: 4, 4: 5}, 7),
+    for follows, start, end, limit in (
+        ({1: 4, 4: 6, 6: 5, 5: 2}, 1, 2, 10),
+        ({1: 3, 3: 2}, 1, 2, 4),
+        ({1: 5, 5: 4, 4: 5}, 1, 2, 7),
+        ({3: 1, 1: 2, 2: 4, 4: 0}, 3, 0, 8),
     ):
         table = torch.full((7, 7), 0.1)
         for token, following in follows.items():
             table[token, following] = 0.4
-        cases.append((table, 1, 2, limit))
+        cases.append((table, start, end, limit))
     return cases
 
 
@@ -59,6 +63,11 @@ write = FunctionCheck(
         Mistake(
             _from_start_only,
             "each step reads the start token again. It must read the newest one.",
+        ),
+        Mistake(
+            lambda table, start, end, limit: _write(table, 1, 2, limit),
+            "start and end are arguments: another vocabulary has others than BOS and "
+            "EOS.",
         ),
         Mistake(
             lambda table, start, end, limit: _write(table, start, end, limit + 1),
@@ -89,11 +98,16 @@ def _picked(scores: Tensor, target: Tensor) -> Tensor:
 
 
 def _scored() -> list[tuple[Tensor, Tensor, int]]:
+    """The last one's padding is token 5, and its token 0 a word like any other."""
     generator = seeded(11)
-    targets = [[[4, 5, 2, 0], [3, 4, 5, 2]], [[5, 2, 0, 0, 0], [4, 4, 3, 2, 0]]]
+    targets = [
+        ([[4, 5, 2, 0], [3, 4, 5, 2]], 0),
+        ([[5, 2, 0, 0, 0], [4, 4, 3, 2, 0]], 0),
+        ([[4, 0, 2, 5], [0, 3, 1, 2]], 5),
+    ]
     return [
-        (torch.randn(2, len(rows[0]), 6, generator=generator), torch.tensor(rows), 0)
-        for rows in targets
+        (torch.randn(2, len(rows[0]), 6, generator=generator), torch.tensor(rows), pad)
+        for rows, pad in targets
     ]
 
 
@@ -120,6 +134,10 @@ log_probability = FunctionCheck(
             ),
             "that is the mean over the words. A sentence's probability is a product, "
             "so its logarithm is a sum.",
+        ),
+        Mistake(
+            lambda logits, target, pad_id: _log_probability(logits, target, 0),
+            "pad_id is an argument: another vocabulary pads with another token.",
         ),
         Mistake(
             lambda logits, target, pad_id: -_log_probability(logits, target, pad_id),

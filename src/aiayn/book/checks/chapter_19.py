@@ -57,6 +57,7 @@ is_tree = FunctionCheck(
             ("(S (NP XX )NP (VP XX )VP )S", 1),
             ("(S XX )S )S (S", 1),
             ("(S (NP XX )VP (VP XX )NP )S", 2),
+            ("(S (NP XX (VP XX )NP )VP )S", 2),
             ("(S (NP XX )NP (VP XX )VP", 2),
             ("(S (NP )NP XX )S", 1),
             ("(S XX )S (S XX )S", 2),

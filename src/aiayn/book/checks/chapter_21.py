@@ -75,11 +75,12 @@ def _total_not_rescaled(tiles: Tensor) -> Tensor:
 
 
 def _tiles() -> list[tuple[Tensor]]:
-    """Small scores, then rising ones too large for a plain exponential."""
+    """Small scores, rising ones too large for a plain exponential, and great leaps."""
     generator = seeded(21)
     small = torch.randn(3, 4, generator=generator, dtype=torch.float64)
     rising = torch.arange(3, dtype=torch.float64)[:, None]
-    return [(small,), (small + rising,), (small + rising + 1000,), (small - 1000,)]
+    shifts = (0, rising, rising + 1000, -1000, 1000 * rising, -1000 * rising)
+    return [(small + shift,) for shift in shifts]
 
 
 log_sum_exp = FunctionCheck(

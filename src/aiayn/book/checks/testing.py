@@ -1,4 +1,7 @@
-"""What a test asks of every check: the reference passes, each mistake is caught."""
+"""What a test asks of every check: the reference passes, each mistake is caught.
+
+And no argument of a function is the same in all cases: who ignores it would pass.
+"""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -24,6 +27,13 @@ def faults(check: Check) -> Iterator[str]:
         check(right)
     except WrongAnswer as error:
         yield f"exercise {check.exercise}: the reference itself is rejected: {error}"
+    if isinstance(check, FunctionCheck):
+        for number, given in enumerate(zip(*check.cases(), strict=True), start=1):
+            if len(given) > 1 and len(set(map(repr, given))) == 1:
+                yield (
+                    f"exercise {check.exercise}: argument {number} is the same in all "
+                    "cases"
+                )
     for mistake in check.mistakes:
         if isinstance(check, FunctionCheck):
             for arguments in check.cases():  # a hint must not raise on any of them
