@@ -52,7 +52,8 @@ test: environment ## check style, the package, every notebook, the built site
 	@$(BIN)/python -m pytest tests/site -q -n 2
 	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --environment $(VENV)
 	@echo
-	@echo "Passed: style, package, notebooks, site."
+	@$(BIN)/python tools/browser.py && echo "Passed: style, package, notebooks, site." || \
+		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
 serve: environment ## show the site at http://127.0.0.1:8000, rebuilt as you write; PORT=…
 	@$(BIN)/python tools/serve.py --port $(PORT)

@@ -1,6 +1,7 @@
 """A headless Chromium that reaches the built site and nothing else.
 
-The browser tests and ``tools/screenshot.py`` share it.
+The browser tests and ``tools/screenshot.py`` share it. ``python tools/browser.py`` says
+in its exit status whether there is one.
 """
 
 import functools
@@ -27,6 +28,7 @@ SWITCHES = (
     "--force-prefers-reduced-motion",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+MISSING = "There is no browser: install Debian's chromium and chromium-driver."
 PATIENCE = 30  # seconds, on a machine that does other things as well
 
 # All that a page does by itself: fonts, formulas, charts; those further down it does
@@ -160,3 +162,7 @@ def browsing(folder: Path) -> Iterator[Browser]:
             yield Browser(driver, address)
         finally:
             driver.quit()
+
+
+if __name__ == "__main__" and find_browser() is None:
+    raise SystemExit(MISSING)

@@ -34,7 +34,7 @@ def site() -> Path:
 def browser(site):
     """A browser that reaches nothing but the site."""
     if chromium.find_browser() is None:
-        missing("There is no browser: install Debian's chromium and chromium-driver.")
+        missing(chromium.MISSING)
     with chromium.browsing(site) as window:
         yield window
 

@@ -197,7 +197,7 @@ def folder(tmp_path_factory):
 def window(folder):
     """A browser that reaches these pages only."""
     if chromium.find_browser() is None:
-        missing("There is no browser: install Debian's chromium and chromium-driver.")
+        missing(chromium.MISSING)
     with chromium.browsing(folder) as opened:
         yield opened
 

@@ -53,7 +53,7 @@ def window():
     if not decks():
         missing("There are no slides to test: run 'make slides' first.")
     if chromium.find_browser() is None:
-        missing("There is no browser: install Debian's chromium and chromium-driver.")
+        missing(chromium.MISSING)
     with chromium.browsing(SLIDES) as opened:
         opened.look(WIDTH, "light", height=HEIGHT)
         yield opened
