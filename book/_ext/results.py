@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.book import paper
 from aiayn.book.records import load_record
+from aiayn.training import TrainingConfig
 
 NOTHING = "–"
 Rows = list[list[str]]
@@ -102,8 +103,10 @@ def _translators() -> Iterator[list[str]]:
     alike: dict[str, list[dict[str, Any]]] = {}
     for record in map(load_record, names()):
         if "test" in record and "log" in record:
-            config = dict.fromkeys(("seed", "output", "threads", "progress"))
-            alike.setdefault(str(record["config"] | config), []).append(record)
+            # What a record is too old to name has its default.
+            config = TrainingConfig.from_dict(record["config"]).as_dict()
+            config |= dict.fromkeys(("seed", "output", "threads", "progress"))
+            alike.setdefault(str(config), []).append(record)
     for runs in alike.values():
         begin, config = runs[0]["log"][0], runs[0]["config"]
         passes = config["steps"] * config["accumulate"] / begin["data"]["batches"]

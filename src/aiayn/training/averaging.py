@@ -1,4 +1,4 @@
-"""§6.1: the average of the last checkpoints, which is better than each of them."""
+"""§6.1: the average of the last checkpoints, as one model."""
 
 from collections.abc import Sequence
 from pathlib import Path
