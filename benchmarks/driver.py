@@ -6,11 +6,13 @@ was interrupted goes on where it stopped, if it is started with the same choices
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -88,6 +90,7 @@ class Benchmark:
             "commit": _git("rev-parse", "HEAD"),
             "source_tree": _git("rev-parse", "HEAD:src"),
             "changed_files": bool(_git("status", "--porcelain", "--", "src")),
+            "measured_by": _digest_of_the_code(),
             "date": date.today().isoformat(),
             "machine": describe_machine() | {"threads": given.threads},
             "settings": settings,
@@ -119,7 +122,7 @@ class Benchmark:
 
     def _go_on(self, old: dict[str, Any]) -> None:
         """Take up an earlier record, unless it measured something else."""
-        same = ("settings", "source_tree", "changed_files", "machine")
+        same = ("settings", "source_tree", "changed_files", "machine", "measured_by")
         if any(old.get(key) != self.record[key] for key in same):
             print(f"{self.path.name} measured something else: beginning anew.")
             return
@@ -174,23 +177,27 @@ class Benchmark:
 
 def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Run a worker; its last line, or what went wrong in one line."""
-    environment = os.environ | {
-        "OMP_NUM_THREADS": str(request["threads"]),
-        "PYTHONPATH": str(ROOT / "src"),
-        "HF_HUB_OFFLINE": "1",
-    }
     command = [str(python), "-m", "benchmarks.worker", json.dumps(request)]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60 * MINUTES,
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"It took more than {MINUTES} minutes."}
+    with tempfile.TemporaryDirectory() as empty:
+        environment = os.environ | {
+            "OMP_NUM_THREADS": str(request["threads"]),
+            "PYTHONPATH": str(ROOT / "src"),
+            "HF_HUB_OFFLINE": "1",
+            # Nobody finds kernels that another process has compiled.
+            "TORCHINDUCTOR_CACHE_DIR": empty,
+            "TRITON_CACHE_DIR": empty,
+        }
+        try:
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60 * MINUTES,
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"It took more than {MINUTES} minutes."}
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return {"error": lines[-1]}
@@ -209,6 +216,15 @@ def _command(kind: str, words: list[str]) -> str:
     """What was typed, without the paths of this machine."""
     shown = [Path(w).name if Path(w).is_absolute() else w for w in words]
     return shlex.join(["python", "-m", f"benchmarks.{kind}", *shown])
+
+
+def _digest_of_the_code() -> str:
+    """Of what measures: a median over two versions of it would be of neither."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
+        if ".environments" not in path.parts:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _git(*words: str) -> str:

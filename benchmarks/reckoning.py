@@ -22,19 +22,20 @@ BYTES = 4
 
 @dataclass(frozen=True)
 class Cluster:
-    """Some GPUs, and the slowest link that each of them sends its gradients over."""
+    """Some GPUs, and the slowest link that a ring through all of them goes over."""
 
     gpus: int
     bandwidth: float
-    """Bytes a second, one way."""
+    """Bytes a second, one way; of cards that work side by side, all together."""
 
 
 CLUSTERS = (
     Cluster(8, bandwidth=450e9),
-    Cluster(64, bandwidth=50e9),
+    Cluster(64, bandwidth=8 * 50e9),
 )
 """H100s, eight in a machine: NVLink has 900 GB/s for both ways together, and each GPU's
-network card 400 Gbit/s."""
+network card 400 Gbit/s. Between machines eight rings go side by side, each with an
+eighth of the gradients and another card."""
 
 
 def sizes(name: str) -> TransformerConfig:

@@ -65,11 +65,9 @@ def gpu(job: dict) -> dict:
         attention.is_plain = lambda: False  # to a compiler all else says it is
     torch.manual_seed(1)
     model = adapter.build(config).to(device)
-    options = {}
+    options = {"compiled": True} if compiled else {}
     if job["peer"] == "ours":
-        options = {"compiled": compiled, "packed": form.endswith("packed")}
-    if compiled and not options:
-        model.compile(dynamic=True)
+        options["packed"] = form.endswith("packed")
     with plain_form(form == "plain"):
         step = adapter.training_step(model, True, Schedule(), **options)
         watch = Stopwatch(device)

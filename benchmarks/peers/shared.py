@@ -1,15 +1,18 @@
 """What several adapters share: the optimizer step of a model that returns its loss."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.training import noam_rate
+from aiayn.training.trainer import moved
 from benchmarks.workload import LABEL_SMOOTHING
 
 PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
@@ -35,8 +38,9 @@ def optimizer_step(
 ) -> Step:
     """Forward, loss, backward and Adam's step, at the paper's learning rate.
 
-    Every peer gets torch's fused Adam, whichever its own trainer takes, so that the
-    difference between two peers lies in model and loss.
+    Every peer gets torch's fused Adam, whichever its own trainer takes, our way to the
+    device, and on a CPU the faster of torch's attentions, so that the difference
+    between two peers lies in model and loss.
 
     Args:
         loss_of: From source and target to the mean loss of a batch.
@@ -56,15 +60,25 @@ def optimizer_step(
         number += 1
         model.train()  # a search may have come between two steps
         adam.param_groups[0]["lr"] = schedule.rate(number, width)
-        source, target = source.to(device), target.to(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
-            loss = loss_of(source, target)
-        adam.zero_grad()
-        loss.backward()
+        source, target = moved(source, target, device)
+        with _faster_attention(device, narrow):
+            with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
+                loss = loss_of(source, target)
+            adam.zero_grad()
+            loss.backward()
         adam.step()
         return loss.detach()
 
     return step
+
+
+def _faster_attention(
+    device: torch.device, narrow: bool
+) -> AbstractContextManager[None]:
+    """On a CPU, in 16 bits, torch's fused attention takes a third of a step longer."""
+    if device.type == "cpu" and narrow:
+        return sdpa_kernel(SDPBackend.MATH)
+    return nullcontext()
 
 
 def check_sinusoids(config: TransformerConfig) -> None:

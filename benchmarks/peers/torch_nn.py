@@ -83,12 +83,16 @@ def build(config: TransformerConfig) -> Model:
     return Model(config)
 
 
-def training_step(model: Model, narrow: bool, schedule: Schedule) -> Step:
-    """The plain step."""
+def training_step(
+    model: Model, narrow: bool, schedule: Schedule, compiled: bool = False
+) -> Step:
+    """The plain step; a compiler gets model and loss, as it does of ours."""
 
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
         return plain_loss(model(source, shift_right(target)), target)
 
+    if compiled:
+        loss_of = torch.compile(loss_of, dynamic=True)
     width = model.embedding.embedding_dim
     return optimizer_step(loss_of, model, width, narrow, schedule)
 

@@ -150,7 +150,7 @@ class Trainer:
         share = 1.0
         if len(batch) <= self.processes.rank:  # too few rows for every process
             rows, share = slice(1), 0.0
-        source, target = _moved(batch.source[rows], batch.target[rows], device)
+        source, target = moved(batch.source[rows], batch.target[rows], device)
         with torch.autocast(device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target)
         # DistributedDataParallel takes the mean over processes; we want the sum.
@@ -172,7 +172,7 @@ class Trainer:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
 
 
-def _moved(source: Tensor, target: Tensor, device: torch.device) -> tuple[Tensor, ...]:
+def moved(source: Tensor, target: Tensor, device: torch.device) -> tuple[Tensor, ...]:
     """Both on the device; on a GPU they travel while the step before still computes."""
     if device.type != "cuda":
         return source.to(device), target.to(device)
