@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -176,6 +178,29 @@ def test_evaluates_as_sacrebleu_prints_it(aiayn, run):
     assert out.startswith("BLEU|nrefs:1|")
     assert "perplexity = " in out
     assert "exact matches = " in out
+
+
+def test_references_are_normalised_as_outputs_are(aiayn, run, folder, monkeypatch):
+    """A right translation is right, however the reference's ö and spaces are typed."""
+    typed = "ein scho\u0308ner  Hund\u00a0lief heute "
+    text = f"{typed}\n" * len(SENTENCES)
+    (folder / "test.de").write_text(text, encoding="utf-8")
+    written = ["ein sch\u00f6ner Hund lief heute"] * len(SENTENCES)
+    monkeypatch.setattr(cli, "translate_lines", lambda *_, **__: written)
+    status, out, err = aiayn("evaluate", run.path)
+    assert status == 0, err
+    assert " = 100.00 100.0/100.0/100.0/100.0 " in out
+    assert "exact matches = 100.0%" in out
+
+
+def test_only_the_first_process_tells_the_result(monkeypatch, capsys):
+    """torchrun's others would print the same, or a score from before the average."""
+    path = Path("runs/some")
+    result = SimpleNamespace(log=[{"loss": 1.0}], run=SimpleNamespace(path=path))
+    for rank, lines in (("0", 2), ("1", 0)):
+        monkeypatch.setenv("RANK", rank)
+        cli._tell_result(result)
+        assert len(capsys.readouterr().out.splitlines()) == lines
 
 
 def test_evaluates_a_parser_by_its_brackets(aiayn, run, monkeypatch):

@@ -5,6 +5,7 @@ docstring and the dataclasses. What a command does, a notebook can do by the sam
 """
 
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -227,6 +228,7 @@ def evaluate(
     text = load_corpus(name, source=config.source, target=config.target).split(split)
     gold = load_treebank(name)[split] if config.target == TREES else None
     pairs, _ = encode_pairs(text, tokenizer)
+    references = [normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = {name: value for name, value in choices.items() if value is not None}
     if gold is not None:
@@ -235,10 +237,10 @@ def evaluate(
         score = _bracket_line(score_parses(gold, parses), parses)
     else:
         hypotheses = translate_lines(text.source, model, tokenizer, **search)
-        score = evaluate_bleu(hypotheses, text.target, lowercase=lowercase).text
+        score = evaluate_bleu(hypotheses, references, lowercase=lowercase).text
     print(score, flush=True)  # it took the longest: nothing that follows may lose it
     print(_perplexity_line(model, tokenizer, pairs, config.tokens_per_batch))
-    print(f"exact matches = {exact_match_rate(hypotheses, text.target):.1%}")
+    print(f"exact matches = {exact_match_rate(hypotheses, references):.1%}")
 
 
 def _load(
@@ -490,6 +492,8 @@ def _complain(sentence: str, status: int) -> int:
 
 
 def _tell_result(result: TrainingResult) -> None:
+    if os.environ.get("RANK", "0") != "0":  # the first process of torchrun says it
+        return
     last = result.log[-1]
     scores = {
         name: last[name] for name in ("loss", "perplexity", "bleu") if name in last

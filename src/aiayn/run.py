@@ -110,6 +110,11 @@ class RunFolder:
             old.unlink()
         return path
 
+    def drop_later(self, step: int) -> None:
+        """Remove checkpoints of steps that were not done: a killed training's."""
+        for path in set(self.checkpoints()) - set(self.checkpoints(until=step)):
+            path.unlink()
+
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
         self.require()

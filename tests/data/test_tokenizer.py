@@ -139,6 +139,7 @@ def test_a_line_with_the_trainers_own_mark_is_learned_from():
 
 @settings(max_examples=100)
 @given(st.text(st.characters()))
+@example("a" + 16 * "\u0344")  # composed, it is two marks
 def test_normalisation_does_what_it_says_and_no_more(text):
     once = normalise(text)
     assert normalise(once) == once

@@ -251,6 +251,8 @@ def test_an_average_is_of_steps_that_were_done(config):
     for name, mean in average.items():
         expected = (first[name].double() + last[name].double()) / 2
         torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-7)
+    assert run.weights() == run.average
+    assert not later.exists()
 
 
 def test_an_average_that_training_has_left_behind_does_not_translate(tmp_path):

@@ -569,14 +569,15 @@ def test_a_recurrent_model_gets_no_packed_rows(config):
     assert not config.output.exists()
 
 
-def test_a_validation_sentence_that_is_too_long_is_left_out(config, corpus_folder):
-    """Of BLEU as of the loss: nothing translates it, which ended the training."""
+@pytest.mark.parametrize("max_length", [256, 2048])
+def test_a_long_validation_sentence_ends_no_training(config, corpus_folder, max_length):
+    """It is left out, of BLEU as of the loss, or as long as the training allows."""
     for language, word in (("en", "one"), ("de", "eins")):
         path = corpus_folder / f"validation.{language}"
         lines = path.read_text(encoding="utf-8")
         path.write_text(f"{word} " * 1100 + "\n" + lines, encoding="utf-8")
-    log = train(replace(config, steps=8, validation_sentences=3)).log
-    assert "bleu" in log[-1]
+    config = replace(config, steps=8, validation_sentences=3, max_length=max_length)
+    assert "bleu" in train(config).log[-1]
 
 
 @pytest.mark.parametrize("packed_length", [None, 40])

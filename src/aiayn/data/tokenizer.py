@@ -61,7 +61,10 @@ def normalise(text: str) -> str:
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     if _MANY_MARKS.search(text):
         text = "".join(_stream_safe(text))
-    return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
+    composed = unicodedata.normalize("NFC", text)
+    if composed != text and _MANY_MARKS.search(composed):  # it makes two of some marks
+        composed = unicodedata.normalize("NFC", "".join(_stream_safe(composed)))
+    return _GAPS.sub(" ", composed).strip(" ")
 
 
 def _stream_safe(text: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from aiayn.checkpoint import load_tensors, save_tensors
-from aiayn.data import Batch
+from aiayn.data import Batch, normalise
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine
@@ -114,11 +114,13 @@ class Session:
             weights, info = average_checkpoints(paths)
             self.run.require()
             save_tensors(self.run.average, weights, info, make_folder=False)
+            self.run.drop_later(self.progress.step)
         self.group.wait()
         weights, _ = load_tensors(self.run.average)
         load_weights(self.trainer.model, weights, self.run.average)
         if self.group.first:
             self._log(event="average", **self._scores())
+        self.group.wait()  # until the log is whole
 
     def _batches(self) -> Iterator[list[Batch]]:
         """The batches of each step that is still to be done."""
@@ -183,8 +185,15 @@ class Session:
         scores = {"loss": result.loss, "perplexity": result.perplexity}
         text = data.to_translate
         if len(text):
-            hypotheses = translate(text.source, model, data.tokenizer, beam_size=1)
-            scores["bleu"] = evaluate_bleu(hypotheses, text.target).score
+            hypotheses = translate(
+                text.source,
+                model,
+                data.tokenizer,
+                beam_size=1,
+                max_pieces=self.config.max_length,
+            )
+            references = [normalise(line) for line in text.target]
+            scores["bleu"] = evaluate_bleu(hypotheses, references).score
         return scores
 
     def _save_state(self) -> None:

@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.checkpoint import read_json, write_json
-from aiayn.data import ParallelText, TokenBatches, encode_pairs, load_corpus
+from aiayn.data import (
+    ParallelText,
+    TokenBatches,
+    encode_pairs,
+    load_corpus,
+    normalise,
+)
 from aiayn.errors import InputError
 from aiayn.files import require_folder
 from aiayn.inference import evaluate_bleu, perplexity, translate
@@ -176,13 +182,16 @@ def score_variation(result: TrainingResult, config: TrainingConfig) -> dict[str,
     words = sum(len(line.split()) + 1 for line in text.target)
     first = corpus.train[: 20 * len(text)]
     seen = short_pairs(first, result.tokenizer, config.max_length, len(text))
-    hypotheses = translate(text.source, result.model, result.tokenizer)
+    hypotheses = translate(
+        text.source, result.model, result.tokenizer, max_pieces=config.max_length
+    )
+    references = [normalise(line) for line in text.target]
     return {
         "pairs": len(text),
         "loss": loss,
         "perplexity": math.exp(loss),
         "word_perplexity": math.exp(loss * pieces / words),
-        "bleu": evaluate_bleu(hypotheses, text.target).score,
+        "bleu": evaluate_bleu(hypotheses, references).score,
         "training_loss": _loss(result, config, seen)[0],
     }
 

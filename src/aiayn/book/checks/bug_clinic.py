@@ -67,6 +67,10 @@ rates_off = ValueCheck(
             (8.0, 8.0), "after the warm-up the rate no longer grows with the step."
         ),
         Mistake(
+            (8.0, 8**0.5),
+            "at step 100,000 the rate is too small: it is less than once the right one.",
+        ),
+        Mistake(
             (8**-0.5, 8**-0.5), "at step 100 both rates are still in their warm-up."
         ),
         Mistake(

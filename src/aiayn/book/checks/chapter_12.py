@@ -59,11 +59,14 @@ def _layers_needed(mask: Tensor) -> int:
 
 
 def _masks() -> list[tuple[Tensor]]:
-    """A window, one that looks back, and one with a single bridge ahead."""
+    """A window, one that looks back, a bridge to the front, and one by a detour."""
     window = _back(9).abs() <= 2
     bridge = _back(8).abs() <= 1
     bridge[7, 2] = True  # the last word sees far, but is seen only nearby
-    return [(window,), (_window_mask(10, 3) | (_back(10) == -1),), (bridge,)]
+    detour = _back(9).abs() <= 1
+    detour[8, 4] = detour[5, 0] = True  # from 8 to 4, one ahead to 5, and then to 0
+    looks_back = _window_mask(10, 3) | (_back(10) == -1)
+    return [(window,), (looks_back,), (bridge,), (detour,)]
 
 
 def _on_powers(mask: Tensor, start: int, layers: int) -> int:
@@ -71,6 +74,13 @@ def _on_powers(mask: Tensor, start: int, layers: int) -> int:
     seen = mask.float()
     while not seen[start, -1 - start]:
         seen, layers = ((seen @ mask.float()) > 0).float(), layers + 1
+    return layers
+
+
+def _farthest_first(mask: Tensor) -> int:
+    place, layers = mask.size(0) - 1, 0
+    while place:
+        place, layers = int(mask[place].nonzero()[0]), layers + 1
     return layers
 
 
@@ -90,6 +100,11 @@ layers_needed = FunctionCheck(
         Mistake(
             lambda mask: _on_powers(mask, 0, 1),
             "that is how the first word comes to know of the last. Rows are queries.",
+        ),
+        Mistake(
+            _farthest_first,
+            "the word that lies farthest back need not be on the shortest way: follow "
+            "all words that are known.",
         ),
     ),
 )

@@ -147,5 +147,6 @@ to_and_fro = ValueCheck(
         Mistake(0, "the newest gradient counts a little more than the one before it."),
         Mistake(1, "that is so without momentum."),
         Mistake(0.1, "that is the newest gradient's share. The one before has a say."),
+        Mistake(0.053, "nearly: give the fraction."),
     ),
 )

@@ -28,6 +28,13 @@ def _authors_loss(
     return total / len(logits)
 
 
+def _floor_of_pytorch(logits: Tensor, right: Tensor, smoothing: float) -> Tensor:
+    share = smoothing / logits.size(-1)
+    rest = 1 - smoothing + share
+    entropy = -(logits.size(-1) - 1) * share * math.log(share) - rest * math.log(rest)
+    return _authors_loss(logits, right, smoothing, floor=False) - entropy
+
+
 def _loss_cases() -> list[tuple[Tensor, Tensor, float]]:
     generator = seeded(15)
     return [
@@ -51,6 +58,11 @@ authors_loss = FunctionCheck(
             ),
             "this is the loss before the floor is subtracted. What is the entropy of "
             "the target?",
+        ),
+        Mistake(
+            _floor_of_pytorch,
+            "that floor belongs to PyTorch's target, where the right token gets a share "
+            "of ε as well.",
         ),
         Mistake(
             lambda logits, right, smoothing: F.cross_entropy(

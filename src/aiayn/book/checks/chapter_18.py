@@ -41,6 +41,12 @@ def _of_one_run(one: Values, other: Values) -> float:
     return math.sqrt(sum(_squares(v) / (len(v) - 1) for v in (one, other)))
 
 
+def _pooled(one: Values, other: Values) -> float:
+    freedom = len(one) + len(other) - 2
+    variance = (_squares(one) + _squares(other)) / freedom
+    return math.sqrt(variance * (1 / len(one) + 1 / len(other)))
+
+
 def _hands() -> list[tuple[list[float], list[float]]]:
     """Equal and unequal numbers of seeds."""
     return [
@@ -72,6 +78,11 @@ standard_error = FunctionCheck(
             _of_one_run,
             "that is how much the difference of two single runs spreads. The mean of n "
             "runs has a variance n times smaller.",
+        ),
+        Mistake(
+            _pooled,
+            "that is the chapter's spread, common to both hands. Here each hand has a "
+            "variance of its own.",
         ),
     ),
 )

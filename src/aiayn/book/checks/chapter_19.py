@@ -1,6 +1,7 @@
 """Checks of chapter 19, parsing (§6.3)."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import comb
 
 from aiayn.book.checks.framework import FunctionCheck, Mistake, ValueCheck
@@ -34,6 +35,31 @@ def _ignores_words(symbols: Sequence[str], words: int) -> bool:
     return _is_tree(symbols, sum(symbol[0] not in "()" for symbol in symbols))
 
 
+def _loosely(
+    symbols: Sequence[str], words: int, *, empty=False, roots=False, bare=False
+) -> bool:
+    """As the solution does it, with one rule forgotten."""
+    pile: list[str] = []
+    filled: list[bool] = []
+    tags = trees = 0
+    for symbol in symbols:
+        trees += not pile
+        if symbol.startswith("("):
+            pile.append(symbol[1:])
+            filled.append(False)
+            continue
+        if symbol.startswith(")"):
+            if not pile or pile.pop() != symbol[1:] or not (filled.pop() or empty):
+                return False
+        elif pile or bare:
+            tags += 1
+        else:
+            return False
+        if filled:
+            filled[-1] = True
+    return not pile and tags == words and (trees == 1 or roots)
+
+
 def _words_outside(symbols: Sequence[str], words: int) -> bool:
     """A tree, if the words before and after its brackets are left out."""
     depth, tree = 0, []
@@ -53,6 +79,8 @@ is_tree = FunctionCheck(
         (text.split(), words)
         for text, words in (
             ("(S (NP XX )NP (VP XX )VP )S", 2),
+            ("(S (NP XX )NP (SBAR (S XX )S )SBAR )S", 2),
+            ("(NP (NP XX XX )NP XX )NP", 3),
             ("(S (NP XX )NP (VP XX )VP )S", 3),
             ("(S (NP XX )NP (VP XX )VP )S", 1),
             ("(S XX )S )S (S", 1),
@@ -72,6 +100,18 @@ is_tree = FunctionCheck(
             "a word stands outside the root: the root holds them all.",
         ),
         Mistake(
+            partial(_loosely, empty=True),
+            "a constituent that holds nothing is none: (NP )NP is no tree.",
+        ),
+        Mistake(
+            partial(_loosely, roots=True),
+            "something follows the root: a sentence has one tree.",
+        ),
+        Mistake(
+            partial(_loosely, bare=True),
+            "a word alone is no tree: the root is a constituent.",
+        ),
+        Mistake(
             _ignores_labels,
             "the brackets match, but (NP … )VP must not: compare the labels.",
         ),
@@ -85,7 +125,8 @@ is_tree = FunctionCheck(
         ),
         Mistake(
             lambda symbols, words: not _is_tree(symbols, words),
-            "true and false are exchanged.",
+            "true and false are exchanged, or nothing is a tree to you: is a label "
+            "compared with its bracket?",
         ),
     ),
 )
@@ -99,6 +140,7 @@ balanced_share = ValueCheck(
             "that counts every string with eight of each, such as )(. Some of them "
             "close what was not opened.",
         ),
+        Mistake(0.022, "nearly: give the fraction."),
         Mistake(14 / 256, "that is the share for four pairs; eight are asked for."),
         Mistake(1430, "that is the number of balanced strings; divide by all of them."),
     ),

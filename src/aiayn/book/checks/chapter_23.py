@@ -82,7 +82,7 @@ def _digits() -> list[tuple[Tensor, Tensor]]:
     """Every pair of digits of three bases."""
     cases = []
     for base in (3, 5, 10):
-        digit = torch.eye(base, dtype=torch.float64)
+        digit = torch.eye(base)
         cases.append((digit.repeat_interleave(base, dim=0), digit.repeat(base, 1)))
     return cases
 
