@@ -120,7 +120,13 @@ def training_lines(record: Record) -> list[str]:
 
 
 # Dense bfloat16, of the makers' data sheets, in TFLOP/s, by the name that CUDA gives.
-DATA_SHEETS = {"H100 PCIe": 756, "H100": 989, "H200": 989, "A100": 312}
+DATA_SHEETS = {
+    "H100 PCIe": 756,
+    "H100 NVL": 835,
+    "H100": 989,
+    "H200": 989,
+    "A100": 312,
+}
 
 
 def gpu_rows(record: Record) -> list[dict[str, Any]]:

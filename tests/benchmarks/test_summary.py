@@ -87,7 +87,8 @@ def test_a_gpus_rows_are_sorted_by_speed():
 
 
 @pytest.mark.parametrize(
-    ("name", "tflops"), [("NVIDIA H100 PCIe", 756), ("none: a CPU", None)]
+    ("name", "tflops"),
+    [("NVIDIA H100 PCIe", 756), ("NVIDIA H100 NVL", 835), ("none: a CPU", None)],
 )
 def test_the_data_sheet_is_that_of_the_card(name, tflops):
     assert summary.data_sheet_tflops({"settings": {"gpu": name}}) == tflops
