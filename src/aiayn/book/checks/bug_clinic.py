@@ -68,7 +68,7 @@ rates_off = ValueCheck(
         ),
         Mistake(
             (8.0, 8**0.5),
-            "at step 100,000 the rate is too small: it is less than once the right one.",
+            "at step 100,000 the rate is too small: less than 1 times the right one.",
         ),
         Mistake(
             (8**-0.5, 8**-0.5), "at step 100 both rates are still in their warm-up."

@@ -61,8 +61,8 @@ authors_loss = FunctionCheck(
         ),
         Mistake(
             _floor_of_pytorch,
-            "that floor belongs to PyTorch's target, where the right token gets a share "
-            "of ε as well.",
+            "that floor belongs to PyTorch's target, where the right token gets a "
+            "share of ε as well.",
         ),
         Mistake(
             lambda logits, right, smoothing: F.cross_entropy(
