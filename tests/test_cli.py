@@ -6,8 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,11 +14,11 @@ from aiayn import Tokenizer, Transformer, TransformerConfig, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
 from aiayn.data import load_corpus, load_treebank
 from aiayn.errors import InputError
-from aiayn.inference import Parse
+from aiayn.inference import Parse, load_translator
 from aiayn.model.description import describe_config
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.run import RunFolder
-from aiayn.training import TrainingConfig
+from aiayn.training import TrainingConfig, TrainingResult
 from aiayn.trees import delinearise, linearise
 
 SENTENCES = ("a dog runs", "a cat runs", "the dog sees a cat", "the cat sleeps")
@@ -193,10 +191,9 @@ def test_references_are_normalised_as_outputs_are(aiayn, run, folder, monkeypatc
     assert "exact matches = 100.0%" in out
 
 
-def test_only_the_first_process_tells_the_result(monkeypatch, capsys):
+def test_only_the_first_process_tells_the_result(run, monkeypatch, capsys):
     """torchrun's others would print the same, or a score from before the average."""
-    path = Path("runs/some")
-    result = SimpleNamespace(log=[{"loss": 1.0}], run=SimpleNamespace(path=path))
+    result = TrainingResult(run, *load_translator(run.path), [{"loss": 1.0}])
     for rank, lines in (("0", 2), ("1", 0)):
         monkeypatch.setenv("RANK", rank)
         cli._tell_result(result)

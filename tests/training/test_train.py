@@ -175,7 +175,7 @@ def test_the_last_score_is_the_averages_on_the_validation_sentences(
     assert result.log[-1]["loss"] == pytest.approx(found.loss, rel=1e-5)
     few = text[:7]
     written = translate(few.source, result.model, result.tokenizer, beam_size=1)
-    assert asked[-1] == (written, few.target)
+    assert asked[-1] == (written, list(few.target))
     assert result.log[-1]["bleu"] == len(asked)
 
 
@@ -576,7 +576,8 @@ def test_a_long_validation_sentence_ends_no_training(config, corpus_folder, max_
         path = corpus_folder / f"validation.{language}"
         lines = path.read_text(encoding="utf-8")
         path.write_text(f"{word} " * 1100 + "\n" + lines, encoding="utf-8")
-    config = replace(config, steps=8, validation_sentences=3, max_length=max_length)
+    sizes = {"max_length": max_length, "tokens_per_batch": max_length}
+    config = replace(config, steps=8, validation_sentences=3, **sizes)
     assert "bleu" in train(config).log[-1]
 
 
