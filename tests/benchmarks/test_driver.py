@@ -79,6 +79,17 @@ def test_other_choices_begin_a_new_record(tmp_path, asked):
     assert len(asked) == len(record["measurements"]) == 3
 
 
+def test_another_version_of_the_benchmark_begins_a_new_record(
+    tmp_path, asked, monkeypatch
+):
+    words = (tmp_path / "r.json", "--rounds", "1", "--peers", "ours")
+    assert measure(*words)["measured_by"] == driver._digest_of_the_code()
+    asked.clear()
+    monkeypatch.setattr(driver, "_digest_of_the_code", lambda: "another")
+    record = measure(*words)
+    assert len(asked) == len(record["measurements"]) == 3
+
+
 def test_a_record_names_every_command_that_added_to_it(tmp_path, asked, monkeypatch):
     for rounds in ("1", "2", "2"):
         monkeypatch.setattr(driver.sys, "argv", ["", "--rounds", rounds])

@@ -108,7 +108,7 @@ def resume_training(
 
 
 def tune_process(device: torch.device, dtype: torch.dtype) -> None:
-    """Settings of this process that cost a training nothing but time.
+    """Settings of this process that change nothing but the time a training takes.
 
     Args:
         device: Where it computes.
