@@ -23,6 +23,7 @@ from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective
+from aiayn.training.one_graph import compile_as_one
 from aiayn.training.optimizers import Optimizers
 from aiayn.training.schedule import noam_rate
 
@@ -82,7 +83,7 @@ class Trainer:
                     self.objective, broadcast_buffers=False
                 )
         if config.compile:
-            self.objective.compile(dynamic=True)
+            compile_as_one(self.objective)
 
     def learning_rate(self, step: int) -> float:
         """Equation (3), times the configuration's factor, and falling to 0 at the end.

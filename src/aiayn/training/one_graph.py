@@ -1,0 +1,30 @@
+"""One graph for batches of every shape, compiled once.
+
+A compiler that is told that sizes vary still takes two that are equal in the first
+batch for one size. Where its sources are as long as its targets, that graph serves such
+batches only, and the next batch has everything compiled again: on a GPU the better part
+of a minute.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from torch import nn
+from torch.fx.experimental import _config as shapes
+
+
+def compile_as_one(module: nn.Module, **options: Any) -> None:
+    """Have a module compiled at its first call, for all later ones too.
+
+    Args:
+        module: What its calls will run compiled.
+        options: Further ones of `torch.compile`.
+    """
+    tell_equal_sizes_apart()
+    module.compile(dynamic=True, **options)
+
+
+def tell_equal_sizes_apart() -> None:
+    """Have this process's compilers take no two sizes for one."""
+    with suppress(AttributeError):  # a torch to come may call it otherwise
+        shapes.use_duck_shape = False
