@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from docutils import nodes
@@ -66,7 +66,7 @@ def found(env: BuildEnvironment) -> list[tuple[str, str, str, str]]:
         ),
     ]
     if runs := executions(env):
-        last = datetime.fromtimestamp(max(when for when, _ in runs), UTC)
+        last = datetime.fromtimestamp(max(when for when, _ in runs))
         figures.append(
             (
                 f"{last.day} {last:%B %Y}",
@@ -79,7 +79,11 @@ def found(env: BuildEnvironment) -> list[tuple[str, str, str, str]]:
 
 
 def executions(env: BuildEnvironment) -> list[tuple[float, float]]:
-    """When each notebook was executed (Unix time) and how many seconds it took."""
+    """When each notebook was executed and how many seconds it took.
+
+    The cache keeps UTC without saying so, and MyST-NB takes it for local time: as local
+    time it is UTC again.
+    """
     data = (d.get("exec_data") for d in NbMetadataCollector.get_doc_data(env).values())
     return [(d["mtime"], d["runtime"]) for d in data if d and d["runtime"]]
 

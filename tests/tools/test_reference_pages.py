@@ -2,13 +2,22 @@
 
 import json
 import re
+import time
 import tomllib
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 
 import glossary_page
+import measured_numbers
+import nbformat
+import pytest
+import reference_pages
 import results
 from docutils import nodes
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from sphinx.application import Sphinx
 
 from aiayn.book import paper
 from aiayn.book.records import load_record
@@ -179,6 +188,29 @@ def test_the_changelog_begins_with_the_package_s_version():
     text = (ROOT / "book" / "changelog.md").read_text(encoding="utf-8")
     found = re.findall(r"^## Version (\S+)$", text, re.MULTILINE)
     assert found[0] == project["project"]["version"]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Etc/GMT-14", "Etc/GMT+12"])
+def test_the_last_execution_is_told_in_utc_wherever_it_is_built(
+    tmp_path, monkeypatch, zone
+):
+    """In one of the two outermost zones, half a day of shift would be another date."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        cache = get_cache(tmp_path)
+        notebook = CacheBundleIn(nbformat.v4.new_notebook(), "a.ipynb")
+        record = cache.cache_notebook_bundle(notebook, check_validity=False)
+        read = [(record.created.timestamp(), 60.0)]  # as MyST-NB does
+        monkeypatch.setattr(measured_numbers, "executions", lambda env: read)
+        env = SimpleNamespace(found_docs=[], metadata={})
+        figures = measured_numbers.found(env)
+        (day,) = (figure for figure, words, *_ in figures if words == "last executed")
+        created = record.created
+        assert day == f"{created.day} {created:%B %Y}"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_no_term_stands_twice():
