@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 import griffe
 from api_signature import field, signature
 from api_source import (
-    PLAN,
     SOURCE,
     Entry,
     entries,
@@ -43,11 +42,6 @@ DOCTEST = re.compile(r"^>>> ")
 class ApiDirective(PageOfSections):
     """What the two directives have in common."""
 
-    def note_sources(self) -> None:
-        """The page is drawn again when the plan or the package has changed."""
-        for path in (PLAN, *SOURCE.rglob("*.py")):
-            self.env.note_dependency(str(path))
-
     def markdown(self, text: str) -> list[nodes.Node]:
         """A docstring's text, as the pages' own."""
         box = nodes.container()
@@ -65,7 +59,6 @@ class Api(ApiDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        self.note_sources()
         module = self.arguments[0]
         return [self._group(module, group) for group in plan()[module]]
 
@@ -151,7 +144,6 @@ class ApiIndex(ApiDirective):
     """What ``from aiayn import …`` gives, each name with its one line."""
 
     def run(self) -> list[nodes.Node]:
-        self.note_sources()
         top = exports(package())
         made: list[nodes.Node] = []
         for module, groups in plan().items():

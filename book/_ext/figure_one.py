@@ -99,7 +99,6 @@ class FigureOne(SphinxDirective):
     """Draws figure, note and list."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(BLOCKS))
         builder, here = self.env.app.builder, self.env.docname
 
         def address(name: str) -> str:

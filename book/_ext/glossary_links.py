@@ -125,4 +125,4 @@ def _is_others(node: nodes.Element) -> bool:
 def setup(app: Sphinx) -> dict:
     """Register the transform."""
     app.add_transform(GlossaryLinks)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,8 +22,6 @@ class Terms(ApiDirective):
     """All terms in the order of the alphabet."""
 
     def run(self) -> list[nodes.Node]:
-        self.note_sources()
-        self.env.note_dependency(str(DATA))
         drawn = (self._entry(name, entry) for name, entry in terms().items())
         lines = "\n\n".join(drawn)
         return self.markdown(f"```{{glossary}}\n:sorted:\n\n{lines}\n```")

@@ -55,7 +55,6 @@ class LiveModel(SphinxDirective):
     """The model itself."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(SKELETON))
         html = SKELETON.read_text(encoding="utf-8")
         return [nodes.raw("", html, format="html")]
 

@@ -61,12 +61,7 @@ def takes_notes(app: Sphinx, note: Callable, use: Callable) -> dict:
     """Connect an extension that notes something of each page and uses it later."""
     app.connect("doctree-read", note)
     app.connect("html-page-context", use)
-    return {
-        "version": "1",
-        "env_version": 2,  # pages are read anew when this changes
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,5 +1,11 @@
-"""The directives ``{discrepancies}`` and ``{readers-questions}``, drawn from data."""
+"""The directives ``{discrepancies}`` and ``{readers-questions}``, drawn from data.
 
+Sphinx knows which records and notebooks a page is drawn from, for the directives note
+them. What many pages share, such as the glossary or these extensions, it learns here:
+all pages are read anew when one of these files changes.
+"""
+
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +20,15 @@ from aiayn.book.paper import DISCREPANCIES, Discrepancy
 BOOK = Path(__file__).resolve().parent.parent
 QUESTIONS = BOOK / "questions.yml"
 CHAPTERS = BOOK / "chapters.yml"
+SHARED = (
+    "_config.yml",
+    "benchmarks/**/*.py",
+    "book/**/*.yml",
+    "book/_ext/*.html",
+    "book/_ext/*.js",
+    "book/_ext/*.py",
+    "src/**/*.py",
+)
 
 KINDS = {
     "versions": "Between the paper's versions",
@@ -95,8 +110,6 @@ class ReadersQuestions(PageOfSections):
     """The questions, in the order of the chapters that answer them."""
 
     def run(self) -> list[nodes.Node]:
-        for path in (QUESTIONS, CHAPTERS):
-            self.env.note_dependency(str(path))
         asked = yaml.safe_load(QUESTIONS.read_text(encoding="utf-8"))
         return [self._chapter(name, questions) for name, questions in asked.items()]
 
@@ -125,8 +138,22 @@ def titles() -> dict[str, str]:
     return {c["name"]: c["title"] for part in parts for c in part["chapters"]}
 
 
+def version_of_shared(root: Path = BOOK.parent) -> int:
+    """A number that changes with any of the files that many pages are drawn from."""
+    total = hashlib.sha256()
+    for path in sorted(path for kind in SHARED for path in root.glob(kind)):
+        total.update(path.relative_to(root).as_posix().encode())
+        total.update(path.read_bytes())
+    return int.from_bytes(total.digest()[:8])
+
+
 def setup(app: Sphinx) -> dict:
-    """Register the directives."""
+    """Register the directives; with another version, Sphinx reads all pages anew."""
     app.add_directive("discrepancies", Discrepancies)
     app.add_directive("readers-questions", ReadersQuestions)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": version_of_shared(),
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

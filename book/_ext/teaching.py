@@ -132,7 +132,6 @@ class LessonPlans(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(LESSONS))
         exercises = {one.number: one for one in all_exercises()}
         plans = lessons()
         written = []
@@ -152,7 +151,6 @@ class QuestionBank(SphinxDirective):
     """All questions, chapter by chapter."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(QUESTIONS))
         bank = questions()
         written = []
         for part in parts():

@@ -190,6 +190,62 @@ def test_the_changelog_begins_with_the_package_s_version():
     assert found[0] == project["project"]["version"]
 
 
+@pytest.fixture
+def shared(tmp_path):
+    """A tree with some of the files that many pages are drawn from."""
+    names = (
+        "_config.yml", "benchmarks/peers/a.py", "book/glossary.yml",
+        "book/teach/lessons.yml", "book/_ext/a.py", "book/_ext/a.js", "src/aiayn/a.py",
+    )  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("old")
+    return [tmp_path / name for name in names]
+
+
+def test_each_shared_file_has_a_part_in_the_version(shared, tmp_path):
+    """What it says, and that it is there; a page has none."""
+
+    def version():
+        return reference_pages.version_of_shared(tmp_path)
+
+    seen = [version()]
+    for path in shared:
+        path.write_text("new")
+        seen.append(version())
+        path.unlink()
+        seen.append(version())
+        path.write_text("old")
+    assert len(set(seen)) == len(seen)
+    (tmp_path / "book" / "page.md").write_text("A page.")
+    assert version() == seen[0]
+
+
+def test_all_pages_are_read_anew_when_what_they_share_changes(
+    shared, tmp_path, monkeypatch
+):
+    """And none when nothing does."""
+    of = reference_pages.version_of_shared
+    monkeypatch.setattr(reference_pages, "version_of_shared", lambda: of(tmp_path))
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "conf.py").write_text("extensions = ['reference_pages']\n")
+    (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
+    (source / "other.rst").write_text("Other\n=====\n")
+
+    def read():
+        folders = (source, source, tmp_path / "out", tmp_path / "trees")
+        app, pages = Sphinx(*folders, "html", status=None, warning=None), []
+        app.connect("source-read", lambda app, name, text: pages.append(name))
+        app.build()
+        return sorted(pages)
+
+    assert read() == ["index", "other"]
+    assert read() == []
+    shared[0].write_text("new")
+    assert read() == ["index", "other"]
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Etc/GMT-14", "Etc/GMT+12"])
 def test_the_last_execution_is_told_in_utc_wherever_it_is_built(
     tmp_path, monkeypatch, zone
