@@ -8,7 +8,7 @@ Altair's own output stays as it is, so that the same notebook draws in Colab too
 import json
 import re
 import shutil
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import altair
@@ -99,25 +99,30 @@ def vega_announcement() -> str:
     return f"window.VEGA_DEBUG = {json.dumps(present)};"
 
 
+def vega_versions() -> str:
+    """The first line of the script: what it is made from."""
+    made_by = version("vl-convert-python")
+    return f"// Vega-Lite {altair.VEGALITE_VERSION}, vl-convert-python {made_by}\n"
+
+
 def vega_script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    version = ".".join(altair.VEGALITE_VERSION.split(".")[:2])
-    bundle = vl_convert.javascript_bundle(vl_version=version)
-    return f"(() => {{\n{bundle}\n}})();\n"
+    series = ".".join(altair.VEGALITE_VERSION.split(".")[:2])
+    bundle = vl_convert.javascript_bundle(vl_version=series)
+    return f"{vega_versions()}(() => {{\n{bundle}\n}})();\n"
 
 
 def place_scripts(app: Sphinx) -> None:
-    """Put the scripts into the site, unless an earlier build did."""
+    """Put the scripts into the site; Vega's takes seconds, so only if it is new."""
     if app.builder.format != "html":
         return
     vendor = Path(app.outdir) / "_static" / "vendor"
-    if app.builder.math_renderer_name != "mathjax":  # then formulas need fonts only
-        place_mathjax(vendor / "mathjax", (MATHJAX_FONTS,))
-    elif not (vendor / MATHJAX_ENTRY).exists():
-        place_mathjax(vendor / "mathjax")
-    if not (vendor / "vega.js").exists():
-        vendor.mkdir(parents=True, exist_ok=True)
-        (vendor / "vega.js").write_text(vega_script(), encoding="utf-8")
+    in_browser = app.builder.math_renderer_name == "mathjax"  # else formulas need fonts
+    place_mathjax(vendor / "mathjax", MATHJAX_PARTS if in_browser else (MATHJAX_FONTS,))
+    vega = vendor / "vega.js"
+    there = vega.read_text(encoding="utf-8") if vega.exists() else ""
+    if not there.startswith(vega_versions()):
+        vega.write_text(vega_script(), encoding="utf-8")
 
 
 def choose_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:

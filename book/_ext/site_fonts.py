@@ -5,8 +5,9 @@ Font License, copied beside the fonts) and are cut down to the characters that E
 languages and simple formulas use.
 """
 
+import hashlib
 import logging
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 from fontTools import subset
@@ -72,19 +73,27 @@ def style_sheet() -> str:
     )
 
 
+def made_from() -> str:
+    """A digest of all that the fonts follow from: this module, the wheels, the tool."""
+    wheels = sorted({"fonttools", *(wheel for wheel, *_ in FACES)})
+    versions = " ".join(map(version, wheels)).encode()
+    return hashlib.sha256(Path(__file__).read_bytes() + versions).hexdigest()[:8]
+
+
 def place_fonts(app: Sphinx) -> None:
-    """Put fonts, licences and style sheet into the site, unless they are there."""
+    """Put fonts, licences and style sheet into the site, unless the same are there."""
     if app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
+    sheet, text = static / "fonts.css", f"/* {made_from()} */\n{style_sheet()}"
+    if sheet.exists() and sheet.read_text(encoding="utf-8") == text:
+        return
     (static / "fonts").mkdir(parents=True, exist_ok=True)
-    (static / "fonts.css").write_text(style_sheet(), encoding="utf-8")
     for wheel, name, family, _, _ in FACES:
-        target = static / "fonts" / f"{name}.woff2"
-        if not target.exists():
-            cut(font_file(wheel, f"{name}.otf"), target)
-            licence = static / "fonts" / f"{family}-licence.txt"
-            licence.write_bytes(font_file(wheel, "LICENSE.txt").read_bytes())
+        cut(font_file(wheel, f"{name}.otf"), static / "fonts" / f"{name}.woff2")
+        licence = static / "fonts" / f"{family}-licence.txt"
+        licence.write_bytes(font_file(wheel, "LICENSE.txt").read_bytes())
+    sheet.write_text(text, encoding="utf-8")  # last: it says that all are there
 
 
 def ask_early(app: Sphinx, page, template, context: dict, doctree) -> None:

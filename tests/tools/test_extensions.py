@@ -16,6 +16,7 @@ import page_description
 import pydata_sphinx_theme
 import pytest
 import site_colours
+import site_fonts
 import style_rules
 import style_sheets
 from callouts import callout, make_callout
@@ -155,6 +156,43 @@ def test_the_options_stand_in_the_page(tmp_path):
         for name in ("a.html", "book/b.html"):
             text = (tmp_path / name).read_text()
             assert text == r"<script>let o = '\1';</script><p>"
+
+
+def place(tmp_path, placed):
+    """What one build does; the folder of static files."""
+    builder = SimpleNamespace(format="html", math_renderer_name="typeset")
+    placed(SimpleNamespace(builder=builder, outdir=tmp_path))
+    return tmp_path / "_static"
+
+
+def test_fonts_are_cut_anew_when_they_would_be_others(tmp_path, monkeypatch):
+    """Another wheel or tool; a build that changes nothing cuts none."""
+    cuts = []
+    monkeypatch.setattr(site_fonts, "cut", lambda *files: cuts.append(files))
+    for version, times in (("1", 1), ("1", 1), ("2", 2)):
+        monkeypatch.setattr(site_fonts, "version", lambda _, v=version: v)
+        static = place(tmp_path, site_fonts.place_fonts)
+        assert len(cuts) == times * len(site_fonts.FACES)
+    assert site_fonts.style_sheet() in (static / "fonts.css").read_text()
+
+
+def test_scripts_are_made_anew_when_they_would_be_others(tmp_path, monkeypatch):
+    """Vega, when a version changes; MathJax's files always."""
+    bundles = []
+
+    def bundle(vl_version):
+        bundles.append(vl_version)
+        return "bundle"
+
+    monkeypatch.setattr(offline_assets.vl_convert, "javascript_bundle", bundle)
+    for version, times in (("1", 1), ("1", 1), ("2", 2)):
+        monkeypatch.setattr(offline_assets, "version", lambda _, v=version: v)
+        static = place(tmp_path, offline_assets.place_scripts)
+        assert len(bundles) == times
+        font = next((static / "vendor" / "mathjax").rglob("*.woff"))
+        assert font.read_bytes() != b"old"
+        font.write_bytes(b"old")
+    assert (static / "vendor" / "vega.js").read_text().endswith("bundle\n})();\n")
 
 
 def test_what_the_theme_does_late_or_slowly_is_found():
