@@ -21,10 +21,15 @@ WORDS_A_LINE_OF_CODE = 8  # a line of code takes as long as so many words
 
 
 def minutes_to_read(doctree: nodes.document) -> int:
-    """Whole minutes, at least one; outputs and folded solutions are not counted."""
-    words, lines = 0, 0
+    """Whole minutes, at least one; outputs and what is folded are not counted."""
+    words, lines, folded = 0, 0, 0
     for node in doctree.findall():
-        if isinstance(node, nodes.literal_block):
+        if isinstance(node, nodes.raw):
+            html = node.astext()
+            folded += html.count("<details") - html.count("</details")
+        elif folded:
+            continue
+        elif isinstance(node, nodes.literal_block):
             lines += len(node.astext().splitlines()) if _is_input(node) else 0
         elif isinstance(node, nodes.Text) and not _is_set_apart(node):
             words += len(node.astext().split())

@@ -1,6 +1,8 @@
 """What the build adds to pages: figure, map, previews, reading time, what comes."""
 
 import json
+import re
+from functools import cache
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -8,15 +10,34 @@ import attention_figure
 import chapters
 import figure_one
 import link_previews
+import page_description
 import page_frame
 import pytest
 import torch
 from docutils import nodes
+from docutils.core import publish_doctree
+from exercises import BOOK, NOTEBOOKS
+from fontTools.ttLib import TTFont
+from myst_parser.parsers.docutils_ import Parser
+from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 import record_attention
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
+
+
+def parsed(markdown):
+    """A page as docutils' tree, without the roles and directives that are Sphinx's."""
+    settings = {
+        "myst_enable_extensions": ["colon_fence", "dollarmath"],
+        "report_level": 5,
+    }
+    without_roles = re.sub(r"\{[\w:]+\}`[^`]*`", "", markdown)
+    page = publish_doctree(without_roles, parser=Parser(), settings_overrides=settings)
+    for message in list(page.findall(nodes.system_message)):
+        message.parent.remove(message)
+    return page
 
 
 def test_pieces_become_words():
@@ -110,6 +131,21 @@ def test_minutes_count_what_is_read():
     everything = nodes.section("", text.deepcopy(), printed, solution)
     assert page_frame.minutes_to_read(everything) == 2
     assert page_frame.minutes_to_read(nodes.section("")) == 1
+
+
+def test_minutes_do_not_count_what_is_folded():
+    """A hint or a solution as notebooks write it, with the code and the folds in it."""
+    fold = (
+        "<details><summary>Hint 1</summary>\n\n{} \n\n"
+        "<details><summary>More</summary>\n\n{}\n\n</details>\n\n"
+        "```python\n{}```\n\n</details>"
+    ).format("word " * 500, "word " * 500, "x = 1\n" * 50)
+    whole = "<details><summary>In one piece</summary> said </details>"
+    read = "word " * 190
+    for text in (f"{read}\n\n{fold}\n\n{whole}", f"{fold}\n\n{whole}\n\n{read}"):
+        assert page_frame.minutes_to_read(parsed(text)) == 1
+    again = f"{read}\n\n{fold}\n\n{whole}\n\n{read}"
+    assert page_frame.minutes_to_read(parsed(again)) == 2
 
 
 def test_what_comes_is_a_question_or_a_sentence():
