@@ -29,6 +29,7 @@ from aiayn.book.colours import INK, KEY, PAGE, WEIGHT
 WIDTH, HEIGHT = 1200, 630
 FOLDER = "_static/previews"
 CELL, GAP = 42, 5
+LAST = 500  # where the last line above the footer may stand
 SANS, SERIF = "Source Sans Pro", "Source Serif Pro"
 
 
@@ -45,11 +46,12 @@ def picture(kicker: str, title: str, question: str, weights: list) -> str:
     """The preview as SVG."""
     lines = [_text(80, 110, kicker, 30, KEY.dark, SANS, 600)]
     y = 190
-    for line in textwrap.wrap(title, 19)[:3]:
+    for line in textwrap.wrap(title, 18)[:3]:
         lines.append(_text(80, y, line, 68, "#ffffff", SANS, 600))
         y += 78
     y += 8
-    for line in textwrap.wrap(question, 36)[:4]:
+    room = 1 + (LAST - y) // 48  # lines above the footer
+    for line in textwrap.wrap(question, 34, max_lines=room, placeholder="…"):
         lines.append(_text(80, y, line, 36, INK.dark, SERIF, 400))
         y += 48
     lines.append(
@@ -140,13 +142,11 @@ def add_preview(app: Sphinx, page, template, context: dict, doctree) -> None:
     title = unescape(nodes.Element.astext(app.env.titles[page]))
     site = site_address(app)
     question = _chapters().get(page, ("", "", ""))[2]
-    said = description_of(app.env, page).removeprefix(question).strip()
-    about = f"{question} {said}".strip() or title
     tags = {
         "og:type": "article",
         "og:site_name": app.config.html_title,
         "og:title": title,
-        "og:description": about,
+        "og:description": description_of(app.env, page) or title,
         "og:url": f"{site}{page}.html",
         "og:image": site + place_picture(app, page, title),
         "og:image:width": str(WIDTH),

@@ -3,6 +3,7 @@
 It is the page's first paragraph of running text.
 """
 
+import re
 from collections.abc import Callable
 from html import escape
 
@@ -12,6 +13,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 LONGEST = 160  # characters; search results show no more
+# What may stand low or high beside a letter, as far as there are such characters.
+SCRIPTS = {
+    "_": str.maketrans("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ"),
+    "^": str.maketrans("0123456789inT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁱⁿᵀ"),
+}
 
 
 def describe(doctree: nodes.document) -> str:
@@ -19,7 +25,7 @@ def describe(doctree: nodes.document) -> str:
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, nodes.entry):
             continue
-        text = " ".join(_without_citations(paragraph).split())
+        text = " ".join(_words(paragraph).split())
         only_links = all(isinstance(c, nodes.reference) for c in paragraph.children)
         if len(text) < 40 or only_links:
             continue
@@ -29,13 +35,25 @@ def describe(doctree: nodes.document) -> str:
     return ""
 
 
-def _without_citations(paragraph: nodes.paragraph) -> str:
-    """Its words; a citation is still its key while a page is read."""
+def _words(paragraph: nodes.paragraph) -> str:
+    """What it says, without citations: they are still keys while a page is read."""
     copy = paragraph.deepcopy()
     for reference in list(copy.findall(pending_xref)):
         if reference.get("refdomain") == "cite":
             reference.parent.remove(reference)
+    for formula in list(copy.findall(nodes.math)):
+        formula.replace_self(nodes.Text(in_a_line(formula.astext())))
     return copy.astext()
+
+
+def in_a_line(tex: str) -> str:
+    """A small formula as plain text: √dₖ, n²."""
+
+    def small(found: re.Match) -> str:
+        return (found[2] or found[3]).translate(SCRIPTS[found[1]])
+
+    text = re.sub(r"([_^])(?:\{(\w+)\}|(\w))", small, tex.replace(r"\sqrt", "√"))
+    return re.sub("[{}]", "", text)
 
 
 def note_description(app: Sphinx, doctree: nodes.document) -> None:

@@ -40,6 +40,25 @@ def parsed(markdown):
     return page
 
 
+@cache
+def introductions():
+    """Every page's title and description."""
+    texts = {
+        f"book/{path.relative_to(BOOK).with_suffix('')}": path.read_text("utf-8")
+        for path in BOOK.rglob("*.md")
+    }
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        written = [c["source"] for c in cells if c["cell_type"] == "markdown"]
+        texts[f"notebooks/{path.stem}"] = "\n\n".join(map("".join, written))
+    found = {}
+    for name, text in texts.items():
+        page = parsed(text)
+        title = next(page.findall(nodes.title)).astext()
+        found[name] = title, page_description.describe(page)
+    return found
+
+
 def test_pieces_become_words():
     """A word owns its pieces; punctuation and the end stand alone."""
     words, belongs = record_attention.words(["▁Fuß", "ball", "▁am", ".", "</s>"])
@@ -106,16 +125,77 @@ def test_address_follows_from_the_repository(baseurl, expected):
 
 
 def test_preview_keeps_its_words_inside():
-    """Every chapter's title and question fit beside the map and above the footer."""
-    weights = [[100.0, 0.0]] * 8
-    for kicker, title, question in link_previews._chapters().values():
+    """Every page's title and question fit beside the map and above the footer."""
+    fonts = {
+        (wheel, str(weight)): TTFont(font_file(wheel, f"{name}.otf"))
+        for wheel, name, _, weight, style in FACES
+        if style == "normal"
+    }
+
+    def measured(line):
+        """Where a line ends and how deep it goes, in the picture's units."""
+        wheel = f"font-{line.get('font-family').lower().replace(' ', '-')}"
+        font = fonts[wheel, line.get("font-weight")]
+        size = float(line.get("font-size")) / font["head"].unitsPerEm
+        # A letter that the font lacks comes from another; none is as wide as a dash.
+        glyphs = [font.getBestCmap().get(ord(letter), "emdash") for letter in line.text]
+        width = sum(font["hmtx"][glyph][0] for glyph in glyphs)
+        depth = -font["hhea"].descent
+        return float(line.get("x")) + size * width, float(line.get("y")) + size * depth
+
+    svg = "{http://www.w3.org/2000/svg}"
+    chapters = link_previews._chapters()
+    for page, (title, description) in introductions().items():
+        words = chapters.get(page, ("Vaswani et al., 2017", title, description))
+        _, name, question = words
         tree = ElementTree.fromstring(
-            link_previews.picture(kicker, title, question, weights)
+            link_previews.picture(*words, link_previews._weights())
         )
-        words = tree.findall("{http://www.w3.org/2000/svg}text")
-        shown = "".join(word.text for word in words).replace(" ", "")
-        assert question.replace(" ", "") in shown
-        assert all(float(word.get("y")) < 540 for word in words[:-1])
+        cells = [float(c.get("x")) for c in tree.findall(f"{svg}rect") if c.get("rx")]
+        *lines, footer = tree.findall(f"{svg}text")
+        top = float(footer.get("y")) - float(footer.get("font-size"))
+        for right, low in map(measured, lines):
+            assert right + link_previews.GAP < min(cells), page
+            assert low < top, page
+        shown = "".join(word.text for word in lines[1:]).replace(" ", "")
+        assert shown.startswith(name.replace(" ", ""))
+        told = shown.removeprefix(name.replace(" ", ""))
+        whole = question.replace(" ", "")
+        if page in chapters or not told.endswith("…"):
+            assert told == whole
+        else:
+            assert whole.startswith(told.removesuffix("…"))
+
+
+def test_descriptions_are_plain_text():
+    """Of a formula they keep what can be read without TeX."""
+    found = introductions()
+    assert found["notebooks/04-scaling"][1].startswith("Why divide by √dₖ? Equation")
+    assert found["notebooks/22-long-sequences"][1].startswith(
+        "What can be done about n²? Every"
+    )
+    for page, (_, description) in found.items():
+        assert not set(description) & set("\\{}^_$"), page
+
+
+def test_a_link_s_description_asks_no_question_twice(monkeypatch):
+    """A chapter's description begins with its question, if in other words."""
+    page = "notebooks/04-scaling"
+    said = "Why divide by the root? Equation (1) divides every score by it."
+    monkeypatch.setattr(link_previews, "place_picture", lambda *_: "picture.png")
+    config = SimpleNamespace(
+        html_baseurl="https://example.org", html_title="", html_theme_options={}
+    )
+    env = SimpleNamespace(
+        metadata={page: {}}, titles={page: nodes.title("", "Scaling")}
+    )
+    app = SimpleNamespace(config=config, env=env)
+    for description, expected in ((said, said), ("", "Scaling")):
+        env.metadata[page]["description"] = description
+        context = {}
+        link_previews.add_preview(app, page, None, context, nodes.document({}, None))
+        tag = f'<meta property="og:description" content="{expected}" />'
+        assert tag in context["metatags"]
 
 
 def test_minutes_count_what_is_read():
