@@ -39,7 +39,9 @@ def site_address(app: Sphinx) -> str:
         return app.config.html_baseurl.rstrip("/") + "/"
     repository = app.config.html_theme_options.get("repository_url", "")
     owner, _, name = urlsplit(repository).path.strip("/").partition("/")
-    return f"https://{owner.lower()}.github.io/{name}/"
+    host = f"{owner.lower()}.github.io"
+    below = f"{name}/" if name.lower() != host else ""  # else it is the host's own site
+    return f"https://{host}/{below}"
 
 
 def picture(kicker: str, title: str, question: str, weights: list) -> str:

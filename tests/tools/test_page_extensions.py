@@ -111,15 +111,16 @@ def test_the_figure_is_a_group_of_links_and_a_list():
 
 
 @pytest.mark.parametrize(
-    ("baseurl", "expected"),
+    ("baseurl", "repository", "expected"),
     [
-        ("", "https://someone.github.io/book/"),
-        ("https://example.org/x", "https://example.org/x/"),
+        ("", "Someone/book", "https://someone.github.io/book/"),
+        ("", "Me/Me.github.io", "https://me.github.io/"),
+        ("https://example.org/x", "Someone/book", "https://example.org/x/"),
     ],
 )
-def test_address_follows_from_the_repository(baseurl, expected):
+def test_address_follows_from_the_repository(baseurl, repository, expected):
     """Unless it is set, the site stands where the repository's pages do."""
-    options = {"repository_url": "https://github.com/Someone/book"}
+    options = {"repository_url": f"https://github.com/{repository}"}
     config = SimpleNamespace(html_baseurl=baseurl, html_theme_options=options)
     assert link_previews.site_address(SimpleNamespace(config=config)) == expected
 
