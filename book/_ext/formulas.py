@@ -162,8 +162,7 @@ class TogetherWithMarks(SphinxPostTransform):
         found = find(text.astext()) if isinstance(text, nodes.Text) else None
         if not found:
             return ""
-        rest = text[: found.start()] + text[found.end() :]
-        parent.replace(text, nodes.Text(rest))
+        parent[place] = nodes.Text(text[: found.start()] + text[found.end() :])
         return found[0]
 
 

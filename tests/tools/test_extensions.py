@@ -411,6 +411,19 @@ def test_marks_stay_with_their_formula():
     assert group.astext() == "(n),"
 
 
+def test_marks_are_taken_out_of_the_text_beside_their_formula():
+    """Not out of an equal one before it."""
+    document = new_document("page")
+    paragraph = nodes.paragraph("", "Both ")
+    for part in (nodes.strong("", "a"), nodes.strong("", "b"), nodes.math("", "c")):
+        paragraph += [part, nodes.Text(", ")]
+    document += paragraph
+    formulas.TogetherWithMarks(document).run()
+    assert paragraph.astext() == "Both a, b, c, "
+    (group,) = paragraph.findall(nodes.inline)
+    assert group.astext() == "c,"
+
+
 def test_a_formula_that_mathjax_refuses_is_told():
     pytest.importorskip("py_mini_racer")
     for wrong in (r"\frac{1}", r"\nosuchcommand"):
