@@ -48,6 +48,8 @@ THEME_AT_ONCE = """
       document.documentElement.dataset.mode !== "auto"
       ? document.documentElement.dataset.mode
       : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
+# Where no script runs, the page stays as it is written: "auto" has no colours.
+THEME_WITHOUT_SCRIPT = re.compile(r'(<html\b[^>]*data-theme=)"auto"')
 # The theme measures a box and marks it, then the next, and each time the page is laid
 # out anew. First all are measured, then those are marked that need it.
 THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
@@ -167,6 +169,7 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
             tidy = OPTIONS.sub(lambda _: options, tidy)
         tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
+        tidy = THEME_WITHOUT_SCRIPT.sub(r'\1"light"', tidy)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)
         tidy = ASKED_FOR_TOO_EARLY.sub("", tidy)
         tidy = REFERENCE_ENTRY.sub('role="listitem"', tidy)

@@ -158,6 +158,19 @@ def test_the_options_stand_in_the_page(tmp_path):
             assert text == r"<script>let o = '\1';</script><p>"
 
 
+def test_without_a_script_a_page_has_the_light_colours(tmp_path):
+    """As the theme writes it, it has none; what the theme's script asks for stays."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "documentation_options.js").write_text("")
+    rest = '><body data-default-mode="auto"><p>data-theme="auto"</p>'
+    page = '<!DOCTYPE html>\n<html lang="en" data-content_root="./" data-theme="auto"'
+    (tmp_path / "a.html").write_text(page + rest)
+    builder = SimpleNamespace(format="html")
+    offline_assets.tidy_pages(SimpleNamespace(builder=builder, outdir=tmp_path), None)
+    made = (tmp_path / "a.html").read_text()
+    assert made == page.replace("auto", "light") + rest
+
+
 def place(tmp_path, placed):
     """What one build does; the folder of static files."""
     builder = SimpleNamespace(format="html", math_renderer_name="typeset")
