@@ -22,7 +22,8 @@ QUESTIONS = BOOK / "questions.yml"
 CHAPTERS = BOOK / "chapters.yml"
 SHARED = (
     "_config.yml",
-    "benchmarks/**/*.py",
+    "benchmarks/*.py",  # deeper lie the environments of the peers too
+    "benchmarks/peers/*.py",
     "book/**/*.yml",
     "book/_ext/*.html",
     "book/_ext/*.js",
