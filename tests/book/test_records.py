@@ -7,13 +7,16 @@ from dataclasses import replace
 from importlib.resources import files
 
 import pytest
+import torch
 
-from aiayn.book import heads, scaling
+from aiayn.book import head_figures, head_measures, heads, scaling
 from aiayn.book.parsing import SEEDS, SIZES, small_parser
 from aiayn.book.records import load_record
 from aiayn.cli import main
+from aiayn.data.grammar import generate
 from aiayn.errors import InputError
-from aiayn.model import TABLE_3_ROWS
+from aiayn.inference.heads import SentenceWeights, score_heads
+from aiayn.model import TABLE_3_ROWS, causal_mask
 from aiayn.training import TrainingConfig, miniature
 
 NAMES = sorted(
@@ -145,6 +148,36 @@ def test_chapter_20_s_heads_were_looked_at_in_six_seeds():
     assert record["machine"]["processor"]
     config = TrainingConfig.from_dict(record["config"] | {"seed": 1})
     assert config == heads.configuration(1, config.model.vocab_size)
+
+
+def test_chapter_20_s_uniform_baseline_is_of_the_keys_that_the_mask_permits():
+    """It is the mass of a head that does look at all of them alike."""
+    # The chapter's `held_out()["mixed"]`, without its sets that take longer to draw.
+    samples = generate(heads.HELD_OUT, seed=20, split="test", kinds=heads.KINDS)
+
+    def looks(sample):
+        n, m = len(sample.source_tokens) + 1, len(sample.target_tokens) + 1
+        masks = torch.ones(n, n), causal_mask(m), torch.ones(m, n)
+        alike = (mask / mask.sum(dim=-1, keepdim=True) for mask in masks)
+        return SentenceWeights(*(table.expand(1, 1, -1, -1) for table in alike))
+
+    weights, gold = list(map(looks, samples)), heads.gold_of(samples)
+    found = {
+        (use, name): score["uniform"]
+        for use, scores in head_measures.relation_scores(weights, samples).items()
+        for name, score in scores.items()
+    }
+    for (use, name), uniform in found.items():
+        mass = score_heads(heads.side(weights, use), gold[use][name]).mass.item()
+        # A sum in float32 of at most n shares is off by n units of 2^-24 at most.
+        shares = sum(map(len, gold[use][name]))
+        assert uniform == pytest.approx(mass, rel=shares * 2**-24)
+    bracket = head_figures.verb_bracket(weights, samples)
+    assert bracket["uniform"] == pytest.approx(bracket["mass"], rel=17 * 2**-24)
+    for run in load_record("heads")["runs"]:
+        assert run["bracket"]["uniform"] == bracket["uniform"]
+        for (use, name), uniform in found.items():
+            assert run["scores"][use][name]["uniform"] == uniform
 
 
 def test_an_unknown_record_is_answered_with_those_that_there_are():

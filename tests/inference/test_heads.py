@@ -65,6 +65,9 @@ def test_baselines_of_a_relation_worked_by_hand():
     assert uniform_baseline([4, 5, 4], gold) == pytest.approx(
         (1 / 4 + 2 / 5 + 1 / 2) / 4
     )
+    assert uniform_baseline([4, 5, 4], gold, causal=True) == pytest.approx(
+        (1 / 3 + 1 / 4 + 1 / 5 + 2 / 2) / 4
+    )
     assert best_offset(gold) == (-1, 3 / 4)
     assert best_offset([[(5, 1)], [(5, 4)]]) == (-1, 1 / 2)  # of equals the nearest
 

@@ -39,7 +39,11 @@ Samples = Sequence[GrammarSample]
 
 
 def best_head(
-    tables: Sequence[Tensor], gold: Sequence[Pairs], lengths: Sequence[int]
+    tables: Sequence[Tensor],
+    gold: Sequence[Pairs],
+    lengths: Sequence[int],
+    *,
+    causal: bool = False,
 ) -> dict[str, Any]:
     """The head that follows a relation best, chosen on one half, scored on the other.
 
@@ -59,7 +63,7 @@ def best_head(
         "head": head + 1,
         "hits": second.hits[layer, head].item(),
         "mass": second.mass[layer, head].item(),
-        "uniform": uniform_baseline(lengths[1::2], gold[1::2]),
+        "uniform": uniform_baseline(lengths[1::2], gold[1::2], causal=causal),
         "offset": best_offset(gold[1::2]).hits,
         "shuffled": score_heads(*_odd(tables, null)).hits[chosen].item(),
         "queries": sum(map(len, gold[1::2])),
@@ -81,7 +85,8 @@ def verb_bracket(weights: Sequence[SentenceWeights], samples: Samples) -> dict:
     name = "first half of the verb"
     # Word j has column j + 1, so a pair looks nearer by one than it is.
     gold = long_ones(gold_of(samples)["decoder"][name], LONG - 1)
-    return best_head(side(weights, "decoder"), gold, lengths_of(samples, "decoder"))
+    lengths = lengths_of(samples, "decoder")
+    return best_head(side(weights, "decoder"), gold, lengths, causal=True)
 
 
 def two_candidates(samples: Samples) -> list[GrammarSample]:

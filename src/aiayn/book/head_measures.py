@@ -78,7 +78,7 @@ def relation_scores(
         found[use] = {
             name: {
                 "hits": _numbers(score_heads(side(weights, use), pairs).hits),
-                "uniform": uniform_baseline(lengths, pairs),
+                "uniform": uniform_baseline(lengths, pairs, causal=use == "decoder"),
                 "offset": best_offset(pairs).hits,
                 "bar": bar(name, pairs),
             }

@@ -84,7 +84,7 @@ class HeadScores(NamedTuple):
 
 
 def score_heads(
-    weights: Sequence[Float[Tensor, "layers heads queries keys"]],
+    weights: Sequence[Float[Tensor, "layers heads _queries _keys"]],
     gold: Sequence[Pairs],
 ) -> HeadScores:
     """Score each head against a relation.
@@ -110,20 +110,23 @@ def score_heads(
     return HeadScores(torch.stack(hits).mean(dim=0), torch.stack(mass).mean(dim=0))
 
 
-def uniform_baseline(lengths: Sequence[int], gold: Sequence[Pairs]) -> float:
+def uniform_baseline(
+    lengths: Sequence[int], gold: Sequence[Pairs], *, causal: bool = False
+) -> float:
     """What a head scores that looks at all keys alike.
 
     Args:
         lengths: How many keys each sentence has.
         gold: As for `score_heads`.
+        causal: Whether a mask forbids what comes later: query i has i + 1 keys then.
 
     Returns:
         The share of right keys, averaged over queries; NaN if there is no pair at all.
     """
     shares = [
-        len(keys) / length
+        len(keys) / (query + 1 if causal else length)
         for length, pairs in zip(lengths, gold, strict=True)
-        for keys in _by_query(pairs).values()
+        for query, keys in _by_query(pairs).items()
     ]
     return sum(shares) / len(shares) if shares else math.nan
 
