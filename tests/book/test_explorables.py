@@ -8,6 +8,7 @@ import json
 import math
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
@@ -329,11 +330,23 @@ def test_stepper_names_what_is_read_and_written():
             r"left is \(2, 9\) and right is \(9, 3\): more than 8 rows",
         ),
         (lambda: walk(features=["one"]), "features holds 1 names for 4 numbers"),
+        (lambda: walk(start=(2, 0)), r"start is \(2, 0\), but .* 2 rows and 3 columns"),
+        (lambda: product(start=(0, 3)), "2 rows and 3 columns, both counted from 0"),
+        (
+            lambda: product(left=[[1e15, 0]] * 2, right=[[1e6] * 3] * 2),
+            "is 1e\\+21, too",
+        ),
         (lambda: softmax([[1.0]]), r"scores has the shape \(1, 1\)"),
+        (lambda: softmax(power=11), "power is 11 .* from 0 to 10"),
+        (lambda: softmax(exponent=0.25), r"exponent is 0.25, .* in steps of 0.1"),
+        (lambda: softmax(exponent=1.1), r"exponent is 1.1, .* from 0 to 1"),
+        (lambda: softmax([0.0, math.nan]), "scores holds nan, but only finite"),
         (lambda: positions(torch.ones(40, 3)), "table has 3 columns"),
         (lambda: positions(position=50), "the sliders end at 39 and 20"),
         (lambda: masks(on=["casual"]), "'casual', which is none of the rules"),
         (lambda: masks(scores=torch.ones(3, 2)), "scores has the shape"),
+        (lambda: masks(scores=torch.zeros(3, 3).log()), "scores holds -inf"),
+        (lambda: masks(start=(0, -1)), r"start is \(0, -1\), but .* 3 rows"),
         (lambda: stepper(step=4), "a step from 1 to 3"),
         (lambda: stepper(read_tokens=["<s>"]), "1 tokens are read and 3 written"),
         (lambda: stepper(to_read=torch.ones(2, 2, 3, 2)), "to_read has the shape"),
@@ -344,3 +357,22 @@ def test_slips_are_sentences(make, words):
     """What was expected, what came, which argument."""
     with pytest.raises(InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize("score", [40.0, -40.0])
+def test_a_score_is_refused_where_e_to_it_cannot_be_written_out(score):
+    Q, K, scores = torch.full((2, 4), score / 2), torch.ones(3, 4), torch.zeros(3, 3)
+    assert walk(query=Q, key=K).body.count(">0.333</button>") == 2 * 3
+    assert masks(scores=scores + score).body.count(">0.333</button>") == 3 * 3
+    for factor in (1.01, 20, 1e30):
+        with pytest.raises(InputError, match=r"'a' for '</script>' is .* -40 and 40"):
+            walk(query=Q * factor, key=K)
+        with pytest.raises(InputError, match=r"'x' for 'z' is .* -40 and 40"):
+            masks(scores=scores + torch.tensor([0, 0, score * factor]))
+
+
+def test_what_a_script_cannot_read_is_never_written():
+    """JSON has no NaN, though Python writes one."""
+    figure = replace(softmax(), numbers={"scores": [math.nan]})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        figure._repr_html_()

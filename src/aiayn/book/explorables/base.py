@@ -34,7 +34,9 @@ class Explorable:
                 )
 
     def _repr_html_(self) -> str:
-        numbers = json.dumps(self.numbers, ensure_ascii=False, separators=(",", ":"))
+        numbers = json.dumps(
+            self.numbers, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
         digest = hashlib.sha256((self.title + self.body + numbers).encode())
         words = f"explorable-{digest.hexdigest()[:8]}"
         # The numbers stand in an attribute, so that the script is the same everywhere.
@@ -65,7 +67,15 @@ def number(value: SupportsFloat, digits: int = 2) -> str:
     """A number as the scripts write it too: a true minus sign, and no minus zero.
 
     Halves are rounded away from zero, as JavaScript does and Python's format does not.
+
+    Raises:
+        InputError: from 10²¹ on, JavaScript writes a power of ten.
     """
+    if not abs(float(value)) < 1e21:
+        raise InputError(
+            f"A number of the figure is {float(value):.3g}, too long to be written "
+            "out: choose values that keep it below 10²¹."
+        )
     step = Decimal(1).scaleb(-digits)
     exact = Decimal(float(value)).quantize(step, ROUND_HALF_UP)
     text = f"{exact}".replace("-", "−")
@@ -82,7 +92,7 @@ def as_table(name: str, values: Any, shape: Sequence[int | None]) -> np.ndarray:
     """A tensor or nested lists as an array of that shape; None is any size.
 
     Raises:
-        InputError: the shape is another one.
+        InputError: the shape is another one, or a number is not finite.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu()
@@ -97,7 +107,40 @@ def as_table(name: str, values: Any, shape: Sequence[int | None]) -> np.ndarray:
             f"{name} has the shape {table.shape}, but ({wanted}) was expected: choose "
             "one sentence and one head, and see that it fits the tokens."
         )
+    if not (finite := np.isfinite(table)).all():
+        raise InputError(
+            f"{name} holds {table[~finite][0]}, but only finite numbers can be drawn: "
+            "is there a division by zero, or the logarithm of zero?"
+        )
     return table
+
+
+def exponentials(
+    scores: np.ndarray, query_tokens: Sequence[str], key_tokens: Sequence[str]
+) -> np.ndarray:
+    """e to each score, (queries, keys), small enough to be written out.
+
+    Raises:
+        InputError: a score is beyond ±40. Up to there, sums of thousands of
+            exponentials stay below what `number` writes, and above zero.
+    """
+    i, j = np.unravel_index(np.abs(scores).argmax(), scores.shape)
+    if not abs(scores[i, j]) <= 40:
+        raise InputError(
+            f"The score of {query_tokens[i]!r} for {key_tokens[j]!r} is "
+            f"{scores[i, j]:.4g}, but e to each score is written out, and for that all "
+            "must lie between -40 and 40: choose smaller numbers."
+        )
+    return np.exp(scores)
+
+
+def require_cell(start: tuple[int, int], rows: int, columns: int) -> None:
+    """Raise an `InputError` unless `start` is a cell of such a table."""
+    if not (0 <= start[0] < rows and 0 <= start[1] < columns):
+        raise InputError(
+            f"start is {start}, but the table has {rows} rows and {columns} columns, "
+            "both counted from 0: choose a cell of it."
+        )
 
 
 def rounded(table: np.ndarray, digits: int = 9) -> list[Any]:

@@ -12,7 +12,9 @@ import numpy as np
 from aiayn.book.explorables.base import (
     Explorable,
     as_table,
+    exponentials,
     number,
+    require_cell,
     rounded,
     short,
     status,
@@ -46,10 +48,13 @@ def mask_rules(
         start: query and key of the look that is chosen at first.
 
     Raises:
-        InputError: a shape does not fit, or a rule in `on` is unknown.
+        InputError: a shape or `start` does not fit, a rule in `on` is unknown, or a
+            score is too large for e to it to be written out.
     """
     shape = len(query_tokens), len(key_tokens)
     table = as_table("scores", scores, shape)
+    require_cell(start, *shape)
+    parts = exponentials(table, query_tokens, key_tokens)
     masks = {
         name: as_table(name, mask, shape).astype(bool) for name, mask in rules.items()
     }
@@ -65,12 +70,12 @@ def mask_rules(
     )
     active = {name: mask for name, mask in masks.items() if name in on}
     permitted = np.logical_and.reduce([np.ones(shape, bool), *active.values()])
-    weights = _weights(table, permitted)
+    weights = _weights(parts, permitted)
     names = list(query_tokens), list(key_tokens)
     body = f"""<fieldset class="aiayn-controls"><legend>Rules:</legend>{boxes}
 </fieldset>
 {_grid(weights, permitted, names, start)}
-{status(_sentence(table, active, permitted, names, start))}"""
+{status(_sentence(parts, active, permitted, names, start))}"""
     numbers = {
         "scores": rounded(table),
         "rules": {name: mask.astype(int).tolist() for name, mask in masks.items()},
@@ -80,10 +85,10 @@ def mask_rules(
     return Explorable("masks", title, description, body, numbers)
 
 
-def _weights(scores: np.ndarray, permitted: np.ndarray) -> np.ndarray:
-    exponentials = np.exp(scores) * permitted
-    total = exponentials.sum(axis=1, keepdims=True)
-    return exponentials / np.where(total == 0, 1, total)
+def _weights(parts: np.ndarray, permitted: np.ndarray) -> np.ndarray:
+    left = parts * permitted
+    total = left.sum(axis=1, keepdims=True)
+    return left / np.where(total == 0, 1, total)
 
 
 def _grid(
@@ -115,7 +120,7 @@ def _grid(
 
 
 def _sentence(
-    scores: np.ndarray,
+    parts: np.ndarray,
     active: Mapping[str, np.ndarray],
     permitted: np.ndarray,
     names: tuple[Sequence[str], Sequence[str]],
@@ -123,14 +128,13 @@ def _sentence(
 ) -> str:
     """What becomes of one look, and how many there are; the script says it alike."""
     i, j = at
-    exponentials = np.exp(scores[i])
-    left = exponentials[permitted[i]]
+    left = parts[i][permitted[i]]
     look = f"{names[0][i]} → {names[1][j]}"
     if permitted[i, j]:
-        row, share = " + ".join(map(short, left)), exponentials[j] / left.sum()
+        row, share = " + ".join(map(short, left)), parts[i, j] / left.sum()
         says = (
             f"{look}: permitted. Of its row {row} = {short(left.sum())} it has "
-            f"{short(exponentials[j])}: weight {number(share, 3)}."
+            f"{short(parts[i, j])}: weight {number(share, 3)}."
         )
     else:
         why = " and ".join(name for name, mask in active.items() if not mask[i, j])

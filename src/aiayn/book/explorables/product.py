@@ -15,6 +15,7 @@ from aiayn.book.explorables.base import (
     Explorable,
     as_table,
     number,
+    require_cell,
     short,
     status,
 )
@@ -84,12 +85,13 @@ def matrix_product(
         start: row and column of the number that is chosen at first.
 
     Raises:
-        InputError: a shape or a number of names does not fit, or a matrix is too large
-            to be read.
+        InputError: a shape, a number of names or `start` does not fit, or a matrix or
+            a number is too large to be read.
     """
     A = as_table("left", left, (len(rows), None)).astype(float)
     B = as_table("right", right, (A.shape[1], len(columns))).astype(float)
     readable(left=A, right=B)
+    require_cell(start, len(A), B.shape[1])
     inner = column_names("between", between, A)
     product = (
         Matrix(parts[0], A, rows, inner),

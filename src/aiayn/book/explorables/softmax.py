@@ -18,6 +18,7 @@ from aiayn.book.explorables.base import (
     slider,
     status,
 )
+from aiayn.errors import InputError
 
 
 def softmax_scale(
@@ -35,12 +36,19 @@ def softmax_scale(
         title: the point that the figure makes.
         description: the text alternative.
         power: $\log_2 d_k$ at first, from 0 to 10.
-        exponent: the a of the divisor $d_k^a$ at first, from 0 to 1.
+        exponent: the a of the divisor $d_k^a$ at first, from 0 to 1 in steps of 0.1.
 
     Raises:
-        InputError: the scores are no vector.
+        InputError: the scores are no vector, or the first setting is none of the
+            sliders'.
     """
     normal = as_table("scores", scores, (None,)).astype(float)
+    steps = [step / 10 for step in range(11)]
+    if power not in range(11) or not np.isclose(exponent, steps).any():
+        raise InputError(
+            f"power is {power} and exponent is {exponent}, but the sliders go from 0 "
+            "to 10, and from 0 to 1 in steps of 0.1: choose numbers that they have."
+        )
     body = f"""<div class="aiayn-controls">
 {slider("power", "log₂ dₖ", power, f"{power}", high=10)}
 {slider("exponent", "exponent a", exponent, f"{exponent:.1f}", high=1, step=0.1)}

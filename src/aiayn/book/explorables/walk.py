@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from aiayn.book.explorables.base import Explorable, as_table, number, short
+from aiayn.book.explorables.base import (
+    Explorable,
+    as_table,
+    exponentials,
+    number,
+    require_cell,
+    short,
+)
 from aiayn.book.explorables.product import (
     Matrix,
     Product,
@@ -51,13 +58,14 @@ def matrix_walk(
             number of the same query.
 
     Raises:
-        InputError: a shape or a number of names does not fit, or a matrix is too large
-            to be read.
+        InputError: a shape, a number of names or `start` does not fit, or a matrix or
+            a number is too large to be read.
     """
     Q = as_table("query", query, (len(query_tokens), None))
     K = as_table("key", key, (len(key_tokens), Q.shape[1]))
     V = as_table("value", value, (len(key_tokens), None))
     readable(query=Q, value=V)
+    require_cell(start, len(Q), len(K))
     names = (
         column_names("features", features, Q),
         column_names("value_names", value_names, V),
@@ -95,7 +103,8 @@ def _products(
     """Equation (1) as two products: left factor, right factor, result."""
     (Q, K, V), (asks, asked), (features, columns) = given, tokens, names
     scores = Q @ K.T / math.sqrt(K.shape[1])
-    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    parts = exponentials(scores, asks, asked)
+    weights = parts / parts.sum(axis=1, keepdims=True)
     looking = (
         Matrix("query", Q, asks, features),
         Matrix("key", K.T, features, asked),
@@ -145,12 +154,12 @@ def _score(query: np.ndarray, key: np.ndarray) -> str:
 
 
 def _weight(scores: np.ndarray, j: int) -> str:
-    exponentials = np.exp(scores)
-    row = " + ".join(short(term) for term in exponentials)
+    parts = np.exp(scores)
+    row = " + ".join(map(short, parts))
     return (
         f"e<sup>{short(scores[j])}</sup> / (sum over the row) = "
-        f"{short(exponentials[j])} / ({row}) = "
-        f"<b>{number(exponentials[j] / exponentials.sum(), 3)}</b>"
+        f"{short(parts[j])} / ({row}) = "
+        f"<b>{number(parts[j] / parts.sum(), 3)}</b>"
     )
 
 
