@@ -71,6 +71,12 @@ def test_truth_from_numpy_and_torch(truth):
     assert judge(CLAIM, holds=truth, measured="1").holds is True
 
 
+@pytest.mark.parametrize("several", [np.array, torch.tensor])
+def test_several_truth_values_are_not_one(several):
+    with pytest.raises(InputError, match=r"truth value .* \.all\(\) or \.any\(\)"):
+        judge(CLAIM, holds=several([True, True]), measured="1")
+
+
 @pytest.mark.parametrize("holds", [0.3, 1, "yes", torch.tensor(0.3)])
 def test_a_number_is_no_truth_value(holds):
     """A forgotten comparison is an error, not a verdict."""

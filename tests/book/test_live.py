@@ -18,7 +18,7 @@ from aiayn.book.live import (
     without_scale,
 )
 from aiayn.book.records import load_record
-from aiayn.checkpoint import save_tensors
+from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data.grammar import generate
 from aiayn.errors import InputError
 from aiayn.inference import translate
@@ -70,6 +70,16 @@ def test_another_file_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save_tensors(path, {"x": torch.zeros(1)}, {"model": {"kind": "nothing"}})
     with pytest.raises(InputError, match="which kind"):
+        QuantisedModel.load(path)
+
+
+def test_scales_without_their_numbers_are_refused(small, tmp_path):
+    path = tmp_path / "model.safetensors"
+    QuantisedModel.of(small, b"a tokenizer").save(path)
+    tensors, info = load_tensors(path)
+    del tensors[next(n for n in tensors if n + ".scales" in tensors)]
+    save_tensors(path, tensors, info)
+    with pytest.raises(InputError, match="holds no quantised Transformer"):
         QuantisedModel.load(path)
 
 

@@ -194,10 +194,14 @@ def settle(
 
 def _as_bool(holds: Any) -> bool:
     """A truth value, also from NumPy and torch, but not from a number or a text."""
-    value = holds.item() if hasattr(holds, "item") else holds
+    try:
+        value = holds.item() if hasattr(holds, "item") else holds
+    except (RuntimeError, ValueError):  # torch's and NumPy's for several elements
+        value = None
     if not isinstance(value, bool):
         raise InputError(
             f"holds is {holds!r}, but a truth value was expected: write the comparison "
-            "that decides, such as holds=error < 1e-6."
+            "that decides, such as holds=error < 1e-6; with several, say .all() or "
+            ".any()."
         )
     return value

@@ -86,10 +86,11 @@ class QuantisedModel:
         """
         tensors, info = load_tensors(path)
         config = read_config(info.get("model"))
-        if not isinstance(config, TransformerConfig) or _TOKENIZER not in tensors:
+        names = [n.removesuffix(_SCALES) for n in tensors if n.endswith(_SCALES)]
+        needed = {_TOKENIZER, *names}
+        if not isinstance(config, TransformerConfig) or needed - tensors.keys():
             raise InputError(f"{path} holds no quantised Transformer.")
         tokenizer = tensors.pop(_TOKENIZER).numpy().tobytes()
-        names = [name.removesuffix(_SCALES) for name in tensors if _SCALES in name]
         matrices = {
             name: QuantisedMatrix(tensors.pop(name), tensors.pop(name + _SCALES))
             for name in names
