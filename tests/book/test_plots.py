@@ -10,6 +10,7 @@ import pytest
 import torch
 import vl_convert
 
+from aiayn.book.colours import INK, ROLES
 from aiayn.book.plots import (
     attention_map,
     attention_maps,
@@ -182,7 +183,14 @@ def test_curves_take_a_data_frame():
             ),
             "1 layers of 1 heads",
         ),
-        (lambda: mask_map(WEIGHTS > 0, WORDS, WORDS, **words({})), "2 columns"),
+        (
+            lambda: mask_map(WEIGHTS > 0, WORDS, WORDS, **words({})),
+            "key_tokens holds 3 tokens, but mask has 2 columns",
+        ),
+        (
+            lambda: mask_map(WEIGHTS[None] > 0, WORDS, KEYS, **words({})),
+            r"mask has the shape \(1, 3, 2\)",
+        ),
         (
             lambda: curves(runs(), "epoch", "seed", "model", **words({})),
             "missing: epoch",
@@ -222,6 +230,17 @@ def test_matplotlib_follows_the_page():
     assert ">Words</text>" in html
     assert "#ffffff" not in html
     assert plt.get_fignums() == []
+
+
+def test_no_colour_is_taken_for_ink():
+    """Else a neutral line would be as dark as the words beside it."""
+    drawing, axes = plt.subplots()
+    for colour in ROLES.values():
+        axes.plot([0, 1], color=colour.mark)
+    markup = figure(drawing, "A line in each colour.").markup
+    for colour in ROLES.values():
+        assert f"stroke: {colour.mark}" in markup
+    assert INK.mark not in markup
 
 
 def test_a_backslash_in_a_description_is_a_sign_like_others():

@@ -37,7 +37,8 @@ ROLES = {
 # Series that are none of query, key and value, in the order in which charts take them.
 SERIES = (KEY, QUERY, VALUE, WEIGHT, ALERT, NEUTRAL)
 
-INK = Colour(light="#222832", dark="#ced6dd", mark="#7a828e")
+# Its mark is nobody else's, so that a drawing's ink can be told from its colours.
+INK = Colour(light="#222832", dark="#ced6dd", mark="#7a828f")
 PAGE = Colour(light="#ffffff", dark="#14181e", mark="#ffffff")
 
 

@@ -48,8 +48,8 @@ def attention_map(
         InputError: the tokens do not fit the weights, or the description is empty.
     """
     require_description(description)
-    table = as_array(weights, 2, "(queries, keys)")
-    require_tokens(table, query_tokens, key_tokens)
+    table = as_array("weights", weights, 2, "(queries, keys)")
+    require_tokens("weights", table, query_tokens, key_tokens)
     rows = [
         {
             "i": i,
@@ -109,8 +109,8 @@ def attention_maps(
             or the description is empty.
     """
     require_description(description)
-    table = as_array(weights, 4, "(layers, heads, queries, keys)")
-    require_tokens(table[0, 0], query_tokens, key_tokens)
+    table = as_array("weights", weights, 4, "(layers, heads, queries, keys)")
+    require_tokens("weights", table[0, 0], query_tokens, key_tokens)
     num_layers, num_heads, queries, keys = table.shape
     if not (0 <= layer < num_layers and 0 <= head < num_heads):
         raise InputError(

@@ -32,8 +32,8 @@ def mask_map(
         InputError: the tokens do not fit the mask, or the description is empty.
     """
     require_description(description)
-    table = as_array(mask, 2, "(queries, keys)")
-    require_tokens(table, query_tokens, key_tokens)
+    table = as_array("mask", mask, 2, "(queries, keys)")
+    require_tokens("mask", table, query_tokens, key_tokens)
     rows = [
         {
             "i": i,

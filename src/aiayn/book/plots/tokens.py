@@ -37,30 +37,33 @@ def js_list(tokens: Sequence[str]) -> str:
     return json.dumps(list(tokens), ensure_ascii=False)
 
 
-def as_array(weights: Any, dimensions: int, shape: str) -> np.ndarray:
+def as_array(name: str, values: Any, dimensions: int, shape: str) -> np.ndarray:
     """Weights or a mask as an array, if it has that many dimensions."""
-    if hasattr(weights, "detach"):
-        weights = weights.detach().float().cpu()
-    table = np.asarray(weights)
+    if hasattr(values, "detach"):
+        values = values.detach().float().cpu()
+    table = np.asarray(values)
     if table.ndim != dimensions:
         raise InputError(
-            f"weights has the shape {table.shape}, but {shape} was expected: choose "
+            f"{name} has the shape {table.shape}, but {shape} was expected: choose "
             "one sentence of the batch, and add or drop dimensions as needed."
         )
     return table
 
 
 def require_tokens(
-    table: np.ndarray, query_tokens: Sequence[str], key_tokens: Sequence[str]
+    name: str,
+    table: np.ndarray,
+    query_tokens: Sequence[str],
+    key_tokens: Sequence[str],
 ) -> None:
     """Raise `InputError` unless there is a token for each row and each column."""
-    names = ("query_tokens", "key_tokens")
-    for name, tokens, count in zip(
-        names, (query_tokens, key_tokens), table.shape, strict=True
+    rows, columns = table.shape
+    for side, tokens, count, axis in (
+        ("query_tokens", query_tokens, rows, "rows"),
+        ("key_tokens", key_tokens, columns, "columns"),
     ):
         if len(tokens) != count:
-            axis = "rows" if name == "query_tokens" else "columns"
             raise InputError(
-                f"{name} holds {len(tokens)} tokens, but weights has {count} {axis}: "
+                f"{side} holds {len(tokens)} tokens, but {name} has {count} {axis}: "
                 "rows are queries and columns are keys."
             )
