@@ -31,7 +31,7 @@ class Bug:
         module: Where it sits, without the package's name.
         healthy: A piece of the source that occurs there once.
         sick: What takes its place.
-        extra: What the sick piece needs, put behind the module's imports.
+        extra: What the sick piece needs, put before the first import from aiayn.
     """
 
     id: str
