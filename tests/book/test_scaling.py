@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from aiayn.book import scaling
+from aiayn.errors import InputError
 
 
 @pytest.fixture
@@ -40,6 +41,28 @@ def test_each_row_goes_on_where_the_one_before_ended(small_text):
     rows = small_text(3).training
     assert rows.size(1) == scaling.ROW + 1
     assert torch.equal(rows[1:, 0], rows[:-1, -1])
+
+
+@pytest.mark.parametrize("steps", [10, 19, 31])
+def test_a_training_is_refused_that_the_warm_up_or_the_text_cannot_bear(
+    small_text, steps
+):
+    with pytest.raises(InputError, match=f"steps is {steps}, .* 20 .* 30 are what"):
+        scaling.train_size(8, 0, small_text(30), steps)
+
+
+def test_the_fewest_steps_reach_the_peak_rate(small_text, monkeypatch):
+    """The second of them, where a tenth of 20 ends."""
+    rates = []
+    step = torch.optim.Adam.step
+
+    def noted(self):
+        rates.append(self.param_groups[0]["lr"])
+        step(self)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noted)
+    scaling.train_size(8, 0, small_text(20), steps=20)
+    assert rates[1] == max(rates) == scaling.RATE * 8**-0.5
 
 
 def test_training_lowers_the_loss_and_a_seed_repeats_it(small_text):

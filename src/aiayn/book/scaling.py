@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.data.grammar import GrammarSample, generate
+from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig, causal_mask
 
 WIDTHS = (8, 16, 32, 64, 96, 128)
@@ -103,6 +104,19 @@ def held_out_loss(model: LanguageModel, text: Text) -> float:
         return F.cross_entropy(logits, text.held_out[:, 1:].flatten()).item()
 
 
+def require_steps(steps: int, text: Text) -> None:
+    """Raise an `InputError` unless `train_size` can take so many steps of the text.
+
+    With fewer than 20, no step of a warm-up that is their tenth is at the peak.
+    """
+    if not 20 <= steps <= len(text.training) // ROWS:
+        raise InputError(
+            f"steps is {steps}, but at least 20 are needed, for the warm-up, and "
+            f"{len(text.training) // ROWS} are what the text is long enough for: "
+            "make_text(steps) makes a longer one."
+        )
+
+
 def train_size(
     width: int, seed: int, text: Text, steps: int = STEPS, rate: float = RATE
 ) -> LanguageModel:
@@ -110,7 +124,11 @@ def train_size(
 
     No size has a rate of its own: the peak falls as d_model^-0.5, as in the paper's
     equation (3). The rate warms up for a tenth of the steps, then falls to zero.
+
+    Raises:
+        InputError: The steps are too few for that, or too many for the text.
     """
+    require_steps(steps, text)
     torch.manual_seed(seed)
     model = LanguageModel(sized(width, len(text.words)))
     order = torch.randperm(steps * ROWS).view(steps, ROWS)
