@@ -124,7 +124,7 @@ def exponentials(
         InputError: a score is beyond ±40. Up to there, sums of thousands of
             exponentials stay below what `number` writes, and above zero.
     """
-    i, j = np.unravel_index(np.abs(scores).argmax(), scores.shape)
+    i, j = divmod(int(np.abs(scores).argmax()), len(key_tokens))
     if not abs(scores[i, j]) <= 40:
         raise InputError(
             f"The score of {query_tokens[i]!r} for {key_tokens[j]!r} is "
