@@ -17,7 +17,7 @@ CHAPTERS ?=
 MINUTES ?= 2
 PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
 BEGAN := $(shell date +%s)
-RUFF_FORMAT := $(BIN)/ruff format --exclude notebooks .
+RUFF_FORMAT := $(BIN)/ruff format --extend-exclude '*.ipynb' .
 # As narrow as the book's page shows without scrolling.
 RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
 
@@ -31,7 +31,7 @@ export OMP_NUM_THREADS := 1
 
 help: ## list the commands
 	@echo "make …"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 book: environment ## execute what has changed and build the site into _build/html
 	@echo "==> Notebooks: those that are not in the cache"
