@@ -52,7 +52,7 @@ def english_relations(sample: GrammarSample) -> Relations:
     >>> from aiayn.data.grammar import generate
     >>> sample = generate(1, seed=1, kinds=["copula"])[0]
     >>> sample.source, english_relations(sample)["subject of the verb"]
-    ('The streets are beautiful.', [(2, 1)])
+    ('This church was new.', [(2, 1)])
     """
     root, _ = _place(sample.source_tree, 0)
     verbs = list(_subjects(root, None))
