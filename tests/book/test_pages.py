@@ -11,15 +11,15 @@ from aiayn.model import TransformerConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(aiayn.__file__).parent
-SIGNATURE = re.compile(r'\b(?:Float|Int|Bool)\[\s*Tensor,\s*"([^"]*)"')
+SHAPE = re.compile(r'\b\w+\[\s*[\w.]+,\s*"([^"]*)"')
 
 
 def dimensions(folder):
     """The names of all dimensions in the shapes of a package's signatures."""
     shapes = [
         shape
-        for path in (PACKAGE / folder).glob("*.py")
-        for shape in SIGNATURE.findall(path.read_text(encoding="utf-8"))
+        for path in (PACKAGE / folder).rglob("*.py")
+        for shape in SHAPE.findall(path.read_text(encoding="utf-8"))
     ]
     words = {word.lstrip("*#") for shape in shapes for word in shape.split()}
     return {word for word in words if re.fullmatch(r"[a-z]\w*", word)}
@@ -42,7 +42,9 @@ def test_the_notation_page_explains_every_dimension(folder):
     """Whoever reads a signature can look up each name in it."""
     # batch and heads folded into one; any shape at all; the sides of any matrix
     plain_words = {"batch_heads", "shape", "rows", "inputs", "outputs"}
-    assert dimensions(folder) - plain_words <= explained()
+    found = dimensions(folder)
+    assert found
+    assert found - plain_words <= explained()
 
 
 def test_dimensions_are_found_at_all():
