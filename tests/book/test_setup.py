@@ -27,7 +27,16 @@ def test_every_source_of_randomness_is_seeded(capsys):
     assert draws() == first
     setup("03-attention", seed=1)
     assert all(a != b for a, b in zip(draws(), first, strict=True))
-    assert torch.get_num_threads() == 1
+
+
+def test_a_chapter_runs_on_one_thread(capsys):
+    """Whatever was set before."""
+    torch.set_num_threads(2)
+    try:
+        setup("03-attention")
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_the_first_line_says_what_machine_this_is(capsys):
