@@ -3,23 +3,9 @@
 import pytest
 
 from aiayn.book.colours import INK, PAGE, ROLES, SERIES, css_colour, css_properties
+from tests.book.conftest import contrast
 
 TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2, level AA: criteria 1.4.3 and 1.4.11
-
-
-def luminance(colour):
-    """Relative luminance of a #rrggbb colour, as WCAG defines it."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    """The contrast ratio of two colours, between 1 and 21."""
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 def blend(colour, page, opacity):

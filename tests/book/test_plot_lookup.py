@@ -2,15 +2,14 @@
 
 import math
 
-import altair as alt
 import pytest
 import torch
-import vl_convert
 
 from aiayn import scaled_dot_product_attention
 from aiayn.book.plots import use_theme
 from aiayn.book.plots.lookup import KEY_LENGTH, QUERY_LENGTH, soft_lookup
 from aiayn.errors import InputError
+from tests.book.conftest import drawn
 
 ENTRIES = {
     "cat": (30.0, (10.0, 0.0)),
@@ -29,12 +28,6 @@ def arrow(degrees, length):
     """A vector of two numbers."""
     angle = math.radians(degrees)
     return [length * math.cos(angle), length * math.sin(angle)]
-
-
-def drawn(chart):
-    """The chart as SVG, drawn by the Vega-Lite that this Altair speaks."""
-    version = ".".join(alt.VEGALITE_VERSION.lstrip("v").split(".")[:2])
-    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version)
 
 
 @pytest.mark.parametrize("angle", [0, 60, 200, 315])

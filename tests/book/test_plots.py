@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-import vl_convert
 
 from aiayn.book.colours import INK, ROLES
 from aiayn.book.plots import (
@@ -20,6 +19,7 @@ from aiayn.book.plots import (
     use_theme,
 )
 from aiayn.errors import InputError
+from tests.book.conftest import drawn
 
 WORDS = ["the", "cat", "the"]  # one of them twice
 KEYS = ["die", "Katze"]
@@ -34,12 +34,6 @@ def _theme():
 def words(chart):
     """Title and text alternative, which every chart must have."""
     return {"title": "A point.", "description": "What it shows.", **chart}
-
-
-def drawn(chart):
-    """The chart as SVG, drawn by the Vega-Lite that this Altair speaks."""
-    version = ".".join(alt.VEGALITE_VERSION.lstrip("v").split(".")[:2])
-    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version)
 
 
 def a_map(**changes):

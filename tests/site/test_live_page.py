@@ -4,6 +4,8 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.book.conftest import contrast
+
 PAGE = "book/live-model.html"
 SENTENCE = "The old dog sleeps in the garden."
 READABLE = 4.5  # WCAG 2.2 AA, contrast of text
@@ -43,8 +45,8 @@ def type_sentence(browser, sentence, end=Keys.ENTER):
     field.send_keys(sentence + end)
 
 
-def in_python(browser, sentence, off=()):
-    """What the translator says, beside the page's own controls."""
+def translation(browser, sentence, off=()):
+    """What the page's translator says, asked beside its controls."""
     return browser.run(
         "return liveModel.translator.translate(arguments[0], "
         "{scaled: true, positions: true, off: new Set(arguments[1])}).text",
@@ -71,7 +73,7 @@ def table(browser):
 
 def test_a_sentence_is_translated_by_keyboard_alone(live):
     type_sentence(live, SENTENCE)
-    assert text(live, "german") == in_python(live, SENTENCE) != ""
+    assert text(live, "german") == translation(live, SENTENCE) != ""
     assert live.console() == []
 
 
@@ -100,7 +102,7 @@ def test_it_says_what_it_does_not_know(live, sentence, said):
     type_sentence(live, sentence)
     notice = text(live, "notice")
     assert said in notice if said else notice == ""
-    assert text(live, "german") == in_python(live, sentence)
+    assert text(live, "german") == translation(live, sentence)
 
 
 @pytest.mark.parametrize("sentence", ["", "   ", "e " * 80])
@@ -210,7 +212,7 @@ def test_a_head_is_switched_off_and_everything_on_again(live):
         off.append(f"cross/1/{head}")
         box = f"[data-live-focus='on/{off[-1]}']"
         press(live, live.driver.find_element(By.CSS_SELECTOR, box))
-        assert text(live, "german") == in_python(live, SENTENCE, off)
+        assert text(live, "german") == translation(live, SENTENCE, off)
     assert text(live, "german") != whole
     assert whole in text(live, "remark")
     assert "20 of 24" in text(live, "heads-on")
@@ -241,7 +243,7 @@ def test_a_thing_to_try_is_translated(live):
         press(live, button)
         sentence = button.get_attribute("data-live-sentence")
         assert element(live, "sentence").get_attribute("value") == sentence
-        assert text(live, "german") == in_python(live, sentence)
+        assert text(live, "german") == translation(live, sentence)
         assert text(live, "notice") == ""
 
 
@@ -253,12 +255,12 @@ def test_it_plays_unless_motion_is_unwelcome(live):
         type_sentence(live, SENTENCE)
         assert text(live, "play") == "Pause"
         live.wait(lambda: text(live, "play") == "Play")
-        assert text(live, "german") == in_python(live, SENTENCE)
+        assert text(live, "german") == translation(live, SENTENCE)
     finally:
         live.command("Emulation.setEmulatedMedia", features=[])
     type_sentence(live, "The dog sleeps.")
     assert text(live, "play") == "Play"
-    assert text(live, "german") == in_python(live, "The dog sleeps.")
+    assert text(live, "german") == translation(live, "The dog sleeps.")
 
 
 def test_every_control_has_a_name(live):
@@ -301,7 +303,8 @@ const paint = colours => {
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
   }
-  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  return "#" + parts.map(part => part.toString(16).padStart(2, "0")).join("");
 };
 // Of an element: its text's colour, and what lies below.
 const colours = element => {
@@ -364,17 +367,3 @@ def test_all_text_can_be_read(browser, theme):
         if opacity < 1 or contrast(ink, ground) < READABLE
     ]
     assert pale == []
-
-
-def contrast(one, other):
-    """WCAG's ratio of two colours."""
-
-    def luminance(colour):
-        parts = [c / 255 for c in colour]
-        linear = [
-            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts
-        ]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)

@@ -1,15 +1,8 @@
 """The decks in a browser: nothing overflows, nothing is too small, no other host."""
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools")]
-
-import browser as chromium  # noqa: E402
+from tests.site.conftest import ROOT, chromium, missing
 
 SLIDES = ROOT / "_build" / "slides"
 WIDTH, HEIGHT = 1280, 720
@@ -33,13 +26,6 @@ return [...document.querySelectorAll(".slides > section")].map(section => {
   };
 });
 """
-
-
-def missing(reason: str) -> None:
-    """Skip, but fail where all tests are expected to run."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def decks() -> list[str]:
