@@ -12,6 +12,8 @@ ONE_OF_EACH_KIND = (
     "book/ledger",  # tables
     "book/references",  # a list of references
     "book/how-to-use",  # callouts
+    "book/live-model",  # a tool
+    "book/teach/exercises",  # for teachers
     "notebooks/03-attention",  # code, charts, formulas, quizzes
 )
 

@@ -1,5 +1,7 @@
 """The landing page: the figure that is a table of contents, and the map beside it."""
 
+from collections import Counter
+
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
@@ -132,14 +134,22 @@ def test_the_map_needs_no_server(site, landing):
 
 
 def test_numbers_are_counted(landing):
-    """As many notebooks as the table of chapters has links; claims as in the ledger."""
+    """As many notebooks as the list of chapters has; verdicts as in the ledger."""
     items = landing.run(
         "return [...document.querySelectorAll('.measured-numbers li')]"
-        ".map(item => item.innerText)"
+        ".map(item => item.textContent)"
     )
     written = landing.run(
         "return document.querySelectorAll('.chapters-list .written').length"
     )
     assert items[0].split()[0] == str(written)
-    settled = [int(word) for word in items[1].split() if word.isdigit()]
-    assert settled[0] == sum(settled[1:])
+    landing.open("book/ledger.html")
+    labels = landing.run(
+        "return [...document.querySelectorAll('table.ledger .verdict')]"
+        ".map(label => label.textContent)"
+    )
+    verdicts = Counter(label.partition(" ")[2] for label in labels)  # without its sign
+    total, _, settled = items[1].partition(": ")
+    assert total == f"{len(labels)} claims of the paper"
+    counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
+    assert sorted(settled.split(", ")) == sorted(counts)

@@ -9,6 +9,7 @@ import serve
 
 # One of each kind: charts with sliders, formulas only, prose, a page with a tool.
 KINDS = ["notebooks/04-scaling.html", "book/notation.html", "book/index.html"]
+KINDS += ["book/live-model.html"]
 
 
 def test_every_page_has_a_strict_policy_before_anything_else(site, page):
