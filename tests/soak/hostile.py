@@ -56,18 +56,23 @@ class Reader:
     examples: Callable[[], list[bytes]]
 
 
+def _among(files, read):
+    """Read in a folder that holds these files; nothing is written there or outside."""
+    with tempfile.TemporaryDirectory() as outside:
+        folder = Path(outside) / "folder"
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        whole = sorted(Path(outside).rglob("*"))
+        try:
+            return read(folder)
+        finally:
+            assert sorted(Path(outside).rglob("*")) == whole
+
+
 def _in_file(name, read):
     """A reader of bytes from a reader of files."""
-
-    def read_bytes(content):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / name
-            path.write_bytes(content)
-            found = read(path)
-            assert sorted(Path(folder).iterdir()) == [path]
-            return found
-
-    return read_bytes
+    return lambda content: _among({name: content}, lambda folder: read(folder / name))
 
 
 def _text():
@@ -83,12 +88,9 @@ def _zip():
 
 
 def _pairs(content):
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("train.en", "train.de")]
-        half = len(content) // 2
-        for path, part in zip(paths, (content[:half], content[half:]), strict=True):
-            path.write_bytes(part)
-        return read_parallel(*paths)
+    half = len(content) // 2
+    files = {"train.en": content[:half], "train.de": content[half:]}
+    return _among(files, lambda folder: read_parallel(*(folder / n for n in files)))
 
 
 def _tree(content):
@@ -130,11 +132,9 @@ def _checkpoint():
 
 
 def _translator(content):
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunFolder(folder)
-        run.average.write_bytes(content)
-        run.tokenizer.write_bytes(_tokenizer())
-        return load_translator(run.path)
+    run = RunFolder("")
+    files = {run.average: content, run.tokenizer: _tokenizer()}
+    return _among(files, load_translator)
 
 
 def _json(*values):
