@@ -33,6 +33,7 @@ def main():
     examples.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(READERS[name].examples()):
         (examples / f"whole-{number}").write_bytes(content)
+        try_reader(name, content)  # loads what it needs before the time begins
     options = [
         f"-max_total_time={seconds}",
         f"-max_len={LONGEST}",
