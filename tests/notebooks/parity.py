@@ -21,8 +21,7 @@ from pathlib import Path
 import nbformat
 
 MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
-
-
+MEANT = re.compile(r"^[ \t]*#[ \t]*parity.*", re.MULTILINE | re.IGNORECASE)
 # What the library gets from aiayn.model.products, and a text takes from torch; and the
 # attention that the library chooses by its configuration, and a text does not.
 TEXTS_FORMS = {
@@ -49,7 +48,8 @@ class _Bare(ast.NodeTransformer):
 
     def visit_If(self, node):
         self.generic_visit(node)
-        return None if GUARD.fullmatch(ast.unparse(node.test)) else node
+        guards = GUARD.fullmatch(ast.unparse(node.test))
+        return (node.orelse or None) if guards else node
 
     def visit_Name(self, node):
         return ast.parse(TEXTS_FORMS.get(node.id, node.id), mode="eval").body
@@ -85,12 +85,15 @@ def cell_definition(source: str, name: str) -> ast.AST | None:
 
 
 def differences(notebook: Path) -> Iterator[str]:
-    """One sentence for each marked definition that is not the library's."""
+    """One sentence for each mark that is none, or whose code is not the library's."""
     for cell in nbformat.read(notebook, as_version=4).cells:
         if cell.cell_type != "code":
             continue
+        where = f"{notebook.name}, cell {cell.get('id', '?')}"
+        for line in MEANT.findall(cell.source):
+            if not MARK.fullmatch(line):
+                yield f"{where}: {line!r} should read '# parity: module.name'."
         for place, name in MARK.findall(cell.source):
-            where = f"{notebook.name}, cell {cell.get('id', '?')}"
             inline = cell_definition(cell.source, name)
             if inline is None:
                 yield f"{where}: marked as parity of {name}, but does not define it."

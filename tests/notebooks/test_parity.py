@@ -6,9 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from parity import differences
+from tests.notebooks.parity import differences
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
@@ -23,6 +21,15 @@ def weights(scores):
     if scores.dtype == torch.float16:
         scores = scores.clamp(-65504, 65504)
     return scores.softmax(-1)
+
+
+def large(scores):
+    """Its number in each type."""
+    if scores.dtype == torch.float16:
+        number = 65504
+    else:
+        number = 1e30
+    return number
 
 
 class Pair:
@@ -85,6 +92,22 @@ def test_what_is_done_for_float16_alone_may_be_left_out(check):
     assert check(mark + without) == []
     assert check(mark + without.replace("softmax(-1)", "softmax(0)"))
     assert check(mark + without.replace("    return", f"{other}    return"))
+
+
+def test_what_is_done_for_all_others_may_not_be_left_out(check):
+    mark = "# parity: parity_example.large\n"
+    always = "def large(scores):\n    number = 1e30\n    return number\n"
+    assert check(mark + always) == []
+    assert check(mark + always.replace("    number = 1e30\n", ""))
+
+
+@pytest.mark.parametrize(
+    "mark", ["#parity:", "# Parity:", "  # parity:", "# parity", "# parity :"]
+)
+def test_a_misspelt_mark_is_reported(check, mark):
+    """Else nothing would be compared, and nobody would know."""
+    source = f"if True:\n{mark} parity_example.mean\n  pass\n"
+    assert "should read '# parity: module.name'" in check(source)[0]
 
 
 def test_other_code_is_reported(check):
