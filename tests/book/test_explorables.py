@@ -213,11 +213,13 @@ def test_walk_shows_the_attention_of_the_library():
         digits = 3 if part == "weight" else 2
         value = float(numeral.replace("−", "-"))
         assert abs(value - tables[part][int(i), int(j)]) <= 0.5 * 10**-digits + 1e-12
-    for part, table in tables.items():
-        for i, row in enumerate(figure.numbers["says"].get(part, [])):
+    assert figure.numbers["says"].keys() == {"score", "weight", "context"}
+    for part, rows in figure.numbers["says"].items():
+        for i, row in enumerate(rows):
             for j, sentence in enumerate(row):
                 total = text(sentence).split()[-1]
-                same = number(table[i, j], 3), short(table[i, j])
+                value = tables[part][i, j]
+                same = number(value, 3), short(value)
                 assert total in same
     assert "b asks &." in says(figure)[0]
 
@@ -267,6 +269,7 @@ def test_positions_show_the_table():
         f"{number(table[5, i])}, {number(table[5, i + 1])}" for i in (0, 2, 4, 6)
     ]
     turns = [float(t) for t in re.findall(r'class="turn">([\d.]+)°', figure.body)]
+    assert len(turns) == 4
     for i, turn in enumerate(turns):
         assert abs(turn - math.degrees(7 * 10000 ** (-2 * i / 8)) % 360) <= 0.06
     assert f"PE(5) · PE(12) = {number(table[5] @ table[12])}." in says(figure)[0]

@@ -1,5 +1,6 @@
 """The exercises of all notebooks: their form, their number, and what helps."""
 
+import importlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -126,7 +127,10 @@ def test_code_is_checked(one):
     """The text names the check, and the chapter's module has it."""
     module = one.chapter[:2] if one.chapter[:2].isdigit() else ""
     name = f"chapter_{module}" if module else "bug_clinic"
-    assert re.search(rf"`{name}\.\w+\(", one.text)
+    checks = importlib.import_module(f"aiayn.book.checks.{name}")
+    named = re.findall(rf"`{name}\.(\w+)\(", one.text)
+    assert named
+    assert all(hasattr(checks, check) for check in named)
     assert one.solution_in_code
 
 
