@@ -162,7 +162,7 @@ $(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-audit.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(STARTER_READY): requirements.txt | new-enough-python

@@ -46,9 +46,11 @@ def build_wheel(folder: Path) -> Path:
         )
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        options = ["--disable-pip-version-check", "--wheel-dir", str(folder)]
-        subprocess.run([*command, *options, str(source)], check=True)
+        command = [sys.executable, "-m", "pip", "wheel", "--disable-pip-version-check"]
+        # By the setuptools that is here: pip would fetch another.
+        options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+        place = ["--wheel-dir", str(folder), str(source)]
+        subprocess.run([*command, *options, *place], check=True)
     (wheel,) = folder.glob("aiayn-*.whl")
     return wheel
 
