@@ -14,6 +14,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from aiayn.book.explorables.base import number
 from aiayn.book.html import escape
 
 RECORD = Path(__file__).resolve().parent.parent / "attention.json"
@@ -65,9 +66,8 @@ def table(sentence: dict[str, Any], weights: Map) -> str:
         f'<th scope="col"><span>{escape(w)}</span></th>' for w in sentence["source"]
     )
     rows = "".join(
-        f'<tr><th scope="row"><button type="button">{escape(word)}</button></th>'
-        + "".join(map(_cell, shares))
-        + "</tr>"
+        '<tr><th scope="row"><button type="button" lang="de">'
+        f"{escape(word)}</button></th>" + "".join(map(_cell, shares)) + "</tr>"
         for word, shares in zip(sentence["target"], weights, strict=True)
     )
     return (
@@ -79,7 +79,8 @@ def table(sentence: dict[str, Any], weights: Map) -> str:
 
 def _cell(share: float) -> str:
     empty = ' class="nothing"' if share < 1 else ""
-    return f'<td{empty} style="--w: {share / 100:.2f}"><span>{share:.0f}</span></td>'
+    style = f"--w: {share / 100:.2f}"
+    return f'<td{empty} style="{style}"><span>{number(share, 0)}</span></td>'
 
 
 def figure(record: dict[str, Any], address: Address) -> str:
@@ -117,7 +118,7 @@ def _menu(name: str, choices: list[str]) -> str:
         f'<option value="{i}">{escape(choice)}</option>'
         for i, choice in enumerate(choices)
     )
-    return f"<label>{name} <select>{options}</select></label>"
+    return f'<label>{name} <select autocomplete="off">{options}</select></label>'
 
 
 class LiveAttention(SphinxDirective):

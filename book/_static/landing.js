@@ -51,10 +51,11 @@
       element.append(...children);
       return element;
     };
+    const german = (tag, word) => Object.assign(made(tag, word), { lang: "de" });
     const pair = () => sentences[sentence.value];
 
     function row(word, shares) {
-      const button = made("button", word);
+      const button = german("button", word);
       button.type = "button";
       const head = made("th", button);
       head.scope = "row";
@@ -85,7 +86,8 @@
       const most = shares.map((share, i) => [share, source[i]]).sort((a, b) => b[0] - a[0]);
       const named = most.slice(0, 3).filter(([share]) => share >= 5);
       const list = named.map(([share, word]) => `${word} ${Math.round(share)} %`).join(", ");
-      words.textContent = `To write “${target[number]}”, it looked at ${list}.`;
+      words.replaceChildren(
+        "To write “", german("span", target[number]), `”, it looked at ${list}.`);
       [...box.tBodies[0].rows].forEach((r, i) => r.classList.toggle("looking", i === number));
       [...box.tHead.rows[0].cells].slice(1).forEach((cell, i) => {
         cell.style.setProperty("--w", (shares[i] / 100).toFixed(2));

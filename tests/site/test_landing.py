@@ -108,6 +108,8 @@ def test_the_map_says_where_a_word_looks(landing):
     rows = "document.querySelectorAll('.live-attention tbody button')"
     landing.run(f"{rows}[0].focus()")
     assert "“Ein”" in landing.run(WORDS)
+    german = "document.querySelector('.live-attention-words [lang=de]')"
+    assert landing.run(f"return {german}.textContent") == "Ein"
     before = landing.run(f"return [...{rows}].map(button => button.textContent)")
     menus = landing.run(
         "return [...document.querySelectorAll('.live-attention select')]"

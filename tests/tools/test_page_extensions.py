@@ -1,6 +1,7 @@
 """What the build adds to pages: figure, map, previews, reading time, what comes."""
 
 import json
+import math
 import re
 from functools import cache
 from types import SimpleNamespace
@@ -92,12 +93,30 @@ def test_the_first_view_is_the_mean_of_the_last_layer():
 
 
 def test_the_map_is_a_table_with_numbers():
-    """Every weight stands there as a number, for those who do not see the colours."""
+    """Every weight, for those who do not see the colours, and as landing.js rounds it.
+
+    A mean of whole percents is often a half, and JavaScript rounds halves up.
+    """
     sentence = attention_figure.read(RECORD)[0]
     weights = next(iter(attention_figure.views(sentence).values()))
     tree = ElementTree.fromstring(attention_figure.table(sentence, weights))
     rows = [[cell.find("span").text for cell in row.iter("td")] for row in tree[2]]
-    assert rows == [[f"{share:.0f}" for share in row] for row in weights]
+    assert rows == [[f"{math.floor(share + 0.5)}" for share in row] for row in weights]
+
+
+def test_a_menu_shows_what_the_map_does():
+    """A browser that leads back to the page would else put back an earlier choice."""
+    drawn = attention_figure.figure(RECORD, lambda page: page)
+    assert drawn.count("<select") == drawn.count('<select autocomplete="off"') == 2
+
+
+def test_german_words_are_marked_as_german():
+    """A screen reader chooses its voice by it."""
+    sentence = attention_figure.read(RECORD)[0]
+    weights = next(iter(attention_figure.views(sentence).values()))
+    tree = ElementTree.fromstring(attention_figure.table(sentence, weights))
+    marked = [e.text for e in tree.iter() if e.get("lang") == "de"]
+    assert marked == sentence["target"]
 
 
 def test_the_figure_is_a_group_of_links_and_a_list():
