@@ -137,6 +137,12 @@ def test_a_slider_is_named_by_its_label_alone(make):
         assert re.fullmatch(r"<span>[^<\d]+</span><input [^>]+>", heard)
 
 
+def test_no_browser_puts_a_control_back_where_a_reader_left_it(page):
+    """The figure begins anew each time, and would show something else."""
+    controls = re.findall(r"<(?:input|select)[^>]*>", page)
+    assert all('autocomplete="off"' in control for control in controls)
+
+
 def test_the_script_does_not_depend_on_the_numbers():
     """So that one hash in a content security policy allows them all."""
     scripts = {

@@ -169,7 +169,7 @@ def slider(
     return (
         f'<label class="aiayn-slider"><span>{escape(label)}</span>'
         f'<input type="range" name="{name}" min="{low:g}" max="{high:g}" '
-        f'step="{step:g}" value="{at:g}">'
+        f'step="{step:g}" value="{at:g}" autocomplete="off">'
         f'<output aria-hidden="true">{escape(shown)}</output></label>'
     )
 

@@ -64,8 +64,8 @@ def mask_rules(
             f"{', '.join(map(repr, masks))}: copy one of them."
         )
     boxes = "".join(
-        f'<label><input type="checkbox" name="rule"{" checked" if name in on else ""}>'
-        f" {escape(name)}</label>"
+        '<label><input type="checkbox" name="rule" autocomplete="off"'
+        f"{' checked' if name in on else ''}> {escape(name)}</label>"
         for name in masks
     )
     active = {name: mask for name, mask in masks.items() if name in on}

@@ -97,7 +97,8 @@ def _controls(step: int, steps: int, layers: int, heads: int) -> str:
             f"{words}</option>"
             for value, words in enumerate(options)
         )
-        return f'<label>{label} <select name="{name}">{entries}</select></label>'
+        start = f'<label>{label} <select name="{name}" autocomplete="off">'
+        return f"{start}{entries}</select></label>"
 
     numbered = [f"{layer + 1}" for layer in range(layers)]
     of_heads = ["mean of all", *(f"{head + 1}" for head in range(heads))]
