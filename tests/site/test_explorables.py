@@ -6,6 +6,7 @@ draws for that state. The pages hold nothing else, so that no build is needed fo
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -360,20 +361,37 @@ def test_print_shows_the_figure_and_no_controls(show):
 
 
 def test_without_its_script_a_figure_promises_nothing(show):
-    """Controls are hidden, numbers and words are there."""
-    still = stepper(step=2)
+    """Controls are hidden, numbers and words are there, and no number is a button."""
     window = show(softmax(), expected="")
     window.run(
         "document.body.innerHTML = arguments[0]",  # scripts put in so do not run
-        still._repr_html_(),
+        "".join(figure._repr_html_() for figure in (stepper(step=2), walk(), masks())),
     )
-    assert (
-        window.run(
-            "return getComputedStyle(document.querySelector('.aiayn-controls')).display"
-        )
-        == "none"
-    )
+    shown = "return [...document.querySelectorAll('.aiayn-controls')].map("
+    shown += "part => getComputedStyle(part).display)"
+    assert window.run(shown) == ["none", "none"]
     assert "Writes: Hund" in window.run("return document.body.innerText")
+    buttons = window.run(
+        """
+        return [...document.querySelectorAll("td button:not(.lit)")].map(button => {
+          const {pointerEvents, borderTopColor} = getComputedStyle(button);
+          return [pointerEvents, borderTopColor, button.tabIndex];
+        });
+        """
+    )
+    assert len(buttons) == 9 + (6 + 6) + 9  # scores, weights and context, masked
+    assert {tuple(found) for found in buttons} == {("none", "rgba(0, 0, 0, 0)", -1)}
+
+
+def test_a_figure_that_cannot_be_brought_to_life_promises_nothing(show):
+    """Its numbers are no JSON; the next of its kind lives all the same."""
+    page = stepper(step=2)._repr_html_()
+    broken = page.replace('data-numbers="{', 'data-numbers="')
+    window = show(SimpleNamespace(_repr_html_=lambda: broken), stepper(step=1))
+    shown = "return [...document.querySelectorAll('.aiayn-controls')].map("
+    shown += "part => getComputedStyle(part).display)"
+    assert window.run(shown) == ["none", "flex"]
+    assert "SyntaxError" in window.console()[0]
 
 
 FIGURES = (

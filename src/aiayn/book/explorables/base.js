@@ -9,11 +9,16 @@ const short = (value, digits = 2) => {
 };
 const all = (root, selector) => [...root.querySelectorAll(selector)];
 
-// Bring to life every figure of a kind that nobody has yet.
+// Bring to life every figure of a kind that nobody has yet. One that cannot be stays as
+// Python drew it, without its controls, and keeps no other from it.
 const enliven = (kind, bring) => {
   for (const root of all(document, `.aiayn-explorable[data-kind="${kind}"]:not([data-live])`)) {
-    root.dataset.live = "";
-    bring(root, JSON.parse(root.dataset.numbers));
+    try {
+      bring(root, JSON.parse(root.dataset.numbers));
+      root.dataset.live = "";
+    } catch (error) {
+      console.error(error);
+    }
   }
 };
 
@@ -44,5 +49,5 @@ const roam = (table, choose) => {
       next.focus();
     });
   }));
-  return press;
+  table.querySelector("[aria-pressed=true]").tabIndex = 0;
 };

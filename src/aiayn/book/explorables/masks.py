@@ -105,7 +105,7 @@ def _grid(
         text = number(weights[i, j], 3) if permitted[i, j] else "×"
         return (
             f'<td><button type="button" data-row="{i}" data-column="{j}" '
-            f'aria-pressed="{str(pressed).lower()}" tabindex="{0 if pressed else -1}" '
+            f'aria-pressed="{str(pressed).lower()}" tabindex="-1" '
             f'style="--share: {weights[i, j]:.4f}">{text}</button></td>'
         )
 

@@ -48,7 +48,7 @@ class Matrix:
         name = f"{self.part}, {self.rows[i]}, {self.columns[j]}: {text}"
         return (
             f'<td><button type="button" {kind} aria-label="{escape(name)}" '
-            f'aria-pressed="{str(pressed).lower()}" tabindex="{0 if pressed else -1}" '
+            f'aria-pressed="{str(pressed).lower()}" tabindex="-1" '
             f'style="--share: {share:.3f}">{text}</button></td>'
         )
 
