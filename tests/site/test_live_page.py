@@ -1,8 +1,10 @@
 """The page of the model in a reader's hands: keyboard, finger, eye, screen reader."""
 
 import pytest
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 from tests.book.conftest import contrast
 
@@ -186,7 +188,7 @@ def test_every_map_has_its_tokens_on_both_axes(live):
         press(live, live.driver.find_element(By.CSS_SELECTOR, f"[value={use}]"))
         for layer, heads in enumerate(found["maps"][use]):
             for head in range(len(heads)):
-                place = f"[data-live-focus='map/{use}/{layer}/{head}']"
+                place = f"[data-live-head='{use}/{layer}/{head}'] button"
                 press(live, live.driver.find_element(By.CSS_SELECTOR, place))
                 shown = table(live)
                 assert shown["rows"] == rows
@@ -210,11 +212,12 @@ def test_a_head_is_switched_off_and_everything_on_again(live):
     off = []
     for head in range(4):
         off.append(f"cross/1/{head}")
-        box = f"[data-live-focus='on/{off[-1]}']"
+        box = f"[data-live-head='{off[-1]}'] input"
         press(live, live.driver.find_element(By.CSS_SELECTOR, box))
         assert text(live, "german") == translation(live, SENTENCE, off)
     assert text(live, "german") != whole
     assert whole in text(live, "remark")
+    assert text(live, "said").endswith(text(live, "remark"))  # to a screen reader
     assert "20 of 24" in text(live, "heads-on")
     press(live, element(live, "all-on"))
     assert text(live, "german") == whole
@@ -252,6 +255,7 @@ def test_it_plays_unless_motion_is_unwelcome(live):
     motion = [{"name": "prefers-reduced-motion", "value": "no-preference"}]
     live.command("Emulation.setEmulatedMedia", features=motion)
     try:
+        assert element(live, "play").is_displayed()
         type_sentence(live, SENTENCE)
         assert text(live, "play") == "Pause"
         live.wait(lambda: text(live, "play") == "Play")
@@ -259,8 +263,85 @@ def test_it_plays_unless_motion_is_unwelcome(live):
     finally:
         live.command("Emulation.setEmulatedMedia", features=[])
     type_sentence(live, "The dog sleeps.")
-    assert text(live, "play") == "Play"
+    assert not element(live, "play").is_displayed()
     assert text(live, "german") == translation(live, "The dog sleeps.")
+
+
+@pytest.mark.parametrize("control", ["button", "input"])
+def test_a_press_is_heard_while_steps_go_by(live, control):
+    """Between press and release, as they do while it plays: the head is still there."""
+    found = f"document.querySelector('[data-live-head=\"cross/1/2\"] {control}')"
+    go_to = (
+        "const slider = document.getElementById('live-step');"
+        "slider.value = arguments[0]; slider.dispatchEvent(new Event('input'));"
+    )
+    live.run(go_to, 2)
+    pressed = live.run(f"{found}.scrollIntoView({{block: 'center'}}); return {found}")
+    ActionChains(live.driver).click_and_hold(pressed).perform()
+    live.run(go_to, 3)
+    ActionChains(live.driver).release().perform()
+    heard = {"button": "ariaPressed === 'true'", "input": "checked === false"}
+    assert live.run(f"return {found}.{heard[control]}")
+    assert live.run(f"return document.activeElement === {found}")
+
+
+def test_the_menu_shows_an_example_only_while_it_is_the_sentence(live):
+    """So that each can be chosen again after another sentence."""
+    menu = element(live, "example")
+    first, second = live.run(
+        "return [...arguments[0].options].slice(1, 3).map(o => o.text)", menu
+    )
+    assert menu.get_attribute("value") == first
+    type_sentence(live, SENTENCE)
+    assert menu.get_attribute("value") == ""
+    Select(menu).select_by_value(second)
+    assert element(live, "sentence").get_attribute("value") == second
+    assert menu.get_attribute("value") == second
+
+
+def test_german_is_marked_as_german(live):
+    """Every label of the decoder's maps, and no word of English."""
+    type_sentence(live, SENTENCE)
+    press(live, live.driver.find_element(By.CSS_SELECTOR, ".live-head input"))
+    marked = """
+        return [...document.querySelectorAll(arguments[0])]
+          .map(element => element.closest("[lang]").lang);
+    """
+    german = "#live-tokens button, #live-candidates li > :first-child"
+    languages = {
+        "encoder": ("en", "en"),
+        "decoder": ("de", "de"),
+        "cross": ("de", "en"),
+    }
+    assert set(live.run(marked, german)) == {"de"}
+    for use, (rows, columns) in languages.items():
+        press(live, live.driver.find_element(By.CSS_SELECTOR, f"[value={use}]"))
+        assert set(live.run(marked, "#live-map tbody th")) == {rows}
+        assert set(live.run(marked, "#live-map thead th span")) == {columns}
+    assert live.run(marked, "#live-said, #live-remark, #live-tokens") == ["en"] * 3
+    said = live.run(
+        "return [...document.querySelectorAll('#live-said > *')]"
+        ".map(part => [part.lang, part.textContent])"
+    )
+    assert ["de", text(live, "german")] in said
+    assert {language for language, _ in said} == {"de"}
+
+
+def test_a_model_that_does_not_come_is_waited_for_in_words(browser):
+    """A script of it is missing: the page says so, and Enter does not lead away."""
+    browser.look(1280, "light")
+    browser.command("Network.setBlockedURLs", urls=["*record.js*"])
+    try:
+        browser.open(PAGE)
+        address = browser.driver.current_url
+        assert "on its way" in text(browser, "notice")
+        element(browser, "sentence").send_keys(SENTENCE + Keys.ENTER)
+        assert browser.driver.current_url == address
+        assert element(browser, "sentence").get_attribute("value") == SENTENCE
+    finally:
+        browser.command("Network.setBlockedURLs", urls=[])
+    open_at(browser, 1280, "light")
+    assert text(browser, "notice") == ""
 
 
 def test_every_control_has_a_name(live):
@@ -287,6 +368,7 @@ def test_it_fits_a_screen_and_a_finger(browser, width):
     small = browser.run(
         """
         return [...document.querySelectorAll("#live-model :is(button, input, select)")]
+          .filter(control => control.checkVisibility())
           .map(control => (control.closest("label") ?? control).getBoundingClientRect())
           .filter(({width, height}) => Math.min(width, height) < arguments[0])
           .map(({width, height}) => [width, height]);

@@ -35,36 +35,35 @@
       find("heads-on").textContent = this.off.size
         ? `${total - this.off.size} of ${total} heads are on`
         : `all ${total} heads are on`;
-      const focused = document.activeElement?.dataset?.liveFocus;
-      const rows = this.result.maps[this.use].map((heads, layer) => this.#row(heads, layer));
-      find("heads").replaceChildren(...rows);
-      // Whoever has scrolled up to the translation while it plays is not pulled back.
-      const again = focused && document.querySelector(`[data-live-focus="${focused}"]`);
-      again?.focus({ preventScroll: true });
+      if (this.placed !== this.use) this.#place();
+      this.result.maps[this.use].forEach((heads, layer) =>
+        heads.forEach((weights, head) => this.#show(weights, layer, head)),
+      );
       this.#drawLarge();
     }
 
-    /** One layer's heads. */
-    #row(heads, layer) {
-      const row = make("div", { className: "live-layer", role: "group" });
-      row.setAttribute("aria-label", `Layer ${layer + 1}`);
-      row.append(make("span", { text: `Layer ${layer + 1}` }));
-      heads.forEach((weights, head) => {
-        const place = `${this.use}/${layer}/${head}`;
-        const box = make("div", { className: "live-head" });
-        box.classList.toggle("live-off", this.off.has(place));
-        box.append(this.#small(weights, layer, head, place), this.#switch(head, place));
-        row.append(box);
+    /** A button and a switch for each head of this kind. They stay while steps go by: what
+        is replaced between press and release hears no click. */
+    #place() {
+      const rows = this.result.maps[this.use].map((heads, layer) => {
+        const row = make("div", { className: "live-layer", role: "group" });
+        row.setAttribute("aria-label", `Layer ${layer + 1}`);
+        row.append(make("span", { text: `Layer ${layer + 1}` }));
+        heads.forEach((_, head) => {
+          const place = `${this.use}/${layer}/${head}`;
+          const box = make("div", { className: "live-head", "data-live-head": place });
+          box.append(this.#button(layer, head), this.#switch(head, place));
+          row.append(box);
+        });
+        return row;
       });
-      return row;
+      find("heads").replaceChildren(...rows);
+      this.placed = this.use;
     }
 
-    #small(weights, layer, head, place) {
-      const chosen = layer === this.layer && head === this.head;
-      const button = make("button", { type: "button", "aria-pressed": chosen });
+    #button(layer, head) {
+      const button = make("button", { type: "button" });
       button.setAttribute("aria-label", `Enlarge layer ${layer + 1}, head ${head + 1}`);
-      button.dataset.liveFocus = `map/${place}`;
-      button.append(smallMap(this.#seen(weights), weights.length, this.#columns().length));
       button.addEventListener("click", () => {
         [this.layer, this.head] = [layer, head];
         this.#draw();
@@ -75,8 +74,6 @@
     #switch(head, place) {
       const label = make("label");
       const on = make("input", { type: "checkbox", autocomplete: "off" });
-      on.checked = !this.off.has(place);
-      on.dataset.liveFocus = `on/${place}`;
       on.addEventListener("change", () => {
         if (on.checked) this.off.delete(place);
         else this.off.add(place);
@@ -84,6 +81,19 @@
       });
       label.append(on, ` head ${head + 1}`);
       return label;
+    }
+
+    #show(weights, layer, head) {
+      const place = `${this.use}/${layer}/${head}`;
+      const box = document.querySelector(`[data-live-head="${place}"]`);
+      const off = this.off.has(place);
+      box.classList.toggle("live-off", off);
+      box.querySelector("input").checked = !off;
+      const button = box.querySelector("button");
+      button.setAttribute("aria-pressed", layer === this.layer && head === this.head);
+      button.replaceChildren(
+        smallMap(this.#seen(weights), weights.length, this.#columns().length),
+      );
     }
 
     /** The rows that exist at this step. */
@@ -110,6 +120,7 @@
           ? sourceLabels.map((label) => [label])
           : readLabels.map((label, i) => [label, writtenLabels[i]]),
         columns: this.#columns(),
+        languages: { rows: reads ? "en" : "de", columns: this.use === "decoder" ? "de" : "en" },
         corner: reads ? "query ↓ key →" : "reads → writes",
         weights: this.#seen(maps[this.use][this.layer][this.head]),
         current: reads ? -1 : this.step - 1,

@@ -37,21 +37,22 @@
 
   const percent = (share) => `${Math.round(100 * share)}`;
 
-  /** The table of one head. current is the row that is being written, or none. */
-  const largeMap = ({ rows, columns, corner, weights, current }) => {
+  /** The table of one head. current is the row that is being written, or none; the
+      languages are those of the labels. */
+  const largeMap = ({ rows, columns, languages, corner, weights, current }) => {
     const table = make("table", { className: "live-map" });
     const head = table.createTHead().insertRow();
     head.append(make("td", { className: "live-corner", text: corner }));
     for (const column of columns) {
       const cell = make("th", { scope: "col" });
-      cell.append(make("span", { text: column, translate: "no" }));
+      cell.append(make("span", { text: column, translate: "no", lang: languages.columns }));
       head.append(cell);
     }
     const body = table.createTBody();
     weights.forEach((row, i) => {
       const line = body.insertRow();
       if (i === current) line.className = "live-current";
-      const label = make("th", { scope: "row", translate: "no" });
+      const label = make("th", { scope: "row", translate: "no", lang: languages.rows });
       const [read, written] = rows[i];
       if (written !== undefined) label.append(make("span", { text: `${read} → ` }));
       label.append(written ?? read);

@@ -7,14 +7,16 @@
   const PACE = 240; // milliseconds a piece while it plays
   const find = (name) => document.getElementById(`live-${name}`);
   const stillPreferred = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const german = (text) => make("span", { text, lang: "de" });
 
   class Page {
     constructor(translator) {
       this.translator = translator;
+      this.examples = new Map(translator.examples);
       this.switches = { scaled: true, positions: true, off: new Set() };
       this.heads = new Heads(() => this.#translate());
       this.timer = 0;
-      for (const [text] of translator.examples) {
+      for (const text of this.examples.keys()) {
         find("example").append(make("option", { text, value: text }));
       }
       this.#listen();
@@ -60,7 +62,7 @@
       if (!readable) return;
       this.sentence = sentence;
       this.#translate();
-      if (play && !stillPreferred()) this.#play();
+      if (play) this.#play();
     }
 
     /** Switch everything on again. */
@@ -72,7 +74,7 @@
 
     #play() {
       this.#pause();
-      if (stillPreferred()) return this.#goTo(this.result.steps.length);
+      if (stillPreferred()) return;
       if (this.step === this.result.steps.length) this.#goTo(1);
       find("play").textContent = "Pause";
       this.timer = setInterval(() => {
@@ -100,15 +102,18 @@
       this.result = this.translator.translate(this.sentence, this.switches);
       this.trained = this.#allAreOn ? this.result : this.translator.translate(this.sentence);
       find("step").max = this.result.steps.length;
-      find("said").textContent = `German: ${this.result.text}`;
       this.#drawTokens();
       this.#goTo(this.result.steps.length);
+      const remarks = find("remark").cloneNode(true).childNodes;
+      find("said").replaceChildren("German: ", german(this.result.text), " ", ...remarks);
     }
 
     // What is drawn
 
+    /** What belongs to the text in the field: words to go on with, its place in the menu. */
     #suggest() {
       const text = find("sentence").value;
+      find("example").value = this.examples.has(text) ? text : "";
       const chips = this.translator.words.suggest(text).map((suggestion) => {
         const chip = make("button", { text: suggestion.word, type: "button" });
         chip.addEventListener("click", (event) => this.#take(suggestion, event));
@@ -146,9 +151,12 @@
       find("step").value = step;
       find("step").setAttribute("aria-valuetext", `${step} of ${steps.length}`);
       find("german").textContent = this.translator.textOf(steps.slice(0, step)) || "…";
-      find("step-text").textContent =
+      find("step-text").replaceChildren(
         `Step ${step} of ${steps.length}: it has read the source, ${sourceLabels.length} ` +
-        `pieces, and ${step - 1} of its own, and writes ${writtenLabels[step - 1]}.`;
+          `pieces, and ${step - 1} of its own, and writes `,
+        german(writtenLabels[step - 1]),
+        ".",
+      );
       find("candidates").replaceChildren(
         ...this.translator.candidates(now, CANDIDATES).map(candidate),
       );
@@ -164,24 +172,24 @@
     /** What else could be said: the model's own words unharmed, or the grammar's. */
     #remark() {
       const done = this.step === this.result.steps.length;
-      const right = new Map(this.translator.examples).get(this.sentence);
+      const right = this.examples.get(this.sentence);
       const remarks = [];
-      if (done && !this.result.ended) remarks.push("It found no end and was stopped.");
+      if (done && !this.result.ended) remarks.push("It found no end and was stopped. ");
       if (done && !this.#allAreOn) {
         const same = this.result.text === this.trained.text;
-        const other = `With everything on: ${this.trained.text}`;
-        remarks.push(same ? "The same as with everything on." : other);
+        const other = ["With everything on: ", german(this.trained.text)];
+        remarks.push(...(same ? ["The same as with everything on."] : other));
       } else if (done && right) {
         const same = this.result.text === right;
-        const other = `✗ The grammar says: ${right}`;
-        remarks.push(same ? "✓ That is the grammar’s translation." : other);
+        const other = ["✗ The grammar says: ", german(right)];
+        remarks.push(...(same ? ["✓ That is the grammar’s translation."] : other));
       }
-      find("remark").textContent = remarks.join(" ");
+      find("remark").replaceChildren(...remarks);
     }
 
     #drawTokens() {
       const chips = this.result.writtenLabels.map((text, i) => {
-        const chip = make("button", { text, type: "button", translate: "no" });
+        const chip = make("button", { text, type: "button", translate: "no", lang: "de" });
         chip.addEventListener("click", () => {
           this.#pause();
           this.#goTo(i + 1);
@@ -194,7 +202,7 @@
 
   const candidate = ({ label, probability }) => {
     const item = make("li");
-    item.append(make("span", { text: label, translate: "no" }));
+    item.append(make("span", { text: label, translate: "no", lang: "de" }));
     const bar = make("span", { className: "live-bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", probability.toFixed(3));
     item.append(bar, make("span", { text: `${percent(probability)} %` }));
@@ -206,6 +214,7 @@
     const translator = new Translator(window.liveModel.record);
     const page = new Page(translator);
     page.show(translator.examples[0][0]);
+    find("translate").disabled = false;
     performance.mark("live-translated");
     Object.assign(window.liveModel, { translator, page });
   };
