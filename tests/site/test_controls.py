@@ -118,6 +118,30 @@ def test_a_dark_page_is_printed_as_a_light_one(browser):
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
 
 
+def test_a_chart_far_below_the_screen_is_printed(browser, page_with_slider):
+    """Drawn when paper is asked for, with what has come in idle time."""
+    browser.look(1280, "light")
+    far = (  # before the page's own scripts ask where the charts are
+        "document.addEventListener('readystatechange',"
+        " () => { document.body.style.paddingTop = '9000px'; }, {once: true})"
+    )
+    added = browser.command("Page.addScriptToEvaluateOnNewDocument", source=far)
+    try:
+        browser.driver.get(browser.address + page_with_slider)
+    finally:
+        browser.command("Page.removeScriptToEvaluateOnNewDocument", **added)
+    come = "return 'vega' in window && document.fonts.status === 'loaded'"
+    browser.wait(lambda: browser.run(come))
+    browser.run(
+        "window.drawn = () => [...document.querySelectorAll('[id^=altair-viz]')]"
+        ".map(chart => !!chart.querySelector('svg'));"
+        "addEventListener('afterprint', () => { window.printed = drawn(); });"
+    )
+    assert set(browser.run("return drawn()")) == {False}
+    browser.command("Page.printToPDF")
+    assert set(browser.run("return window.printed")) == {True}
+
+
 def test_search_finds_a_page(browser):
     """The book's own search leads to a page that holds the word."""
     browser.look(1280, "light")
