@@ -5,7 +5,8 @@
   const embed = window.vegaEmbed;  // chart_places.js: what Altair's output calls
   const charts = new Set();
 
-  // Vega is large: it is not loaded before the page itself is there.
+  // Vega is large: it is loaded when the first chart comes near the screen, or a reader
+  // stirs, and not before the page itself is there.
   const loaded = new Promise(done => {
     if (document.readyState === "complete") done();
     else window.addEventListener("load", done, { once: true });
@@ -167,8 +168,14 @@
   embed.waiting = { push: take };
 
   // For printing, and for tests. Printing waits for no file: what a drawing needs is
-  // fetched in idle time. Where that fails, the first chart to come near says so.
-  loaded.then(idle).then(() => Promise.all([loadVega(), letters()])).catch(() => {});
+  // fetched once somebody is there. Where that fails, the first chart to come near says so.
+  const stirs = new Promise(done => {
+    for (const sign of ["keydown", "pointermove", "scroll", "touchstart"]) {
+      window.addEventListener(sign, done, { once: true, passive: true });
+    }
+  });
+  Promise.all([loaded, stirs]).then(idle)
+    .then(() => Promise.all([loadVega(), letters()])).catch(() => {});
   window.drawAllCharts = () => {
     charts.forEach(begin);
   };

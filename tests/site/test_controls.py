@@ -119,7 +119,7 @@ def test_a_dark_page_is_printed_as_a_light_one(browser):
 
 
 def test_a_chart_far_below_the_screen_is_printed(browser, page_with_slider):
-    """Drawn when paper is asked for, with what has come in idle time."""
+    """Drawn when paper is asked for, with what has come since the reader stirred."""
     browser.look(1280, "light")
     far = (  # before the page's own scripts ask where the charts are
         "document.addEventListener('readystatechange',"
@@ -130,6 +130,7 @@ def test_a_chart_far_below_the_screen_is_printed(browser, page_with_slider):
         browser.driver.get(browser.address + page_with_slider)
     finally:
         browser.command("Page.removeScriptToEvaluateOnNewDocument", **added)
+    browser.run("dispatchEvent(new Event('pointermove'))")
     come = "return 'vega' in window && document.fonts.status === 'loaded'"
     browser.wait(lambda: browser.run(come))
     browser.run(
