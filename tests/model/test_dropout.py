@@ -12,8 +12,17 @@ from torch.testing import assert_close
 
 from aiayn.errors import InputError
 from aiayn.model.dropout import Dropout
+from aiayn.model.forms import plain_form
 
 
+@pytest.fixture(params=[False, True], ids=["fast", "plain"])
+def each_form(request):
+    """Dropout by integers, and torch's own."""
+    with plain_form(request.param):
+        yield
+
+
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
 def test_the_share_that_is_dropped(p):
     """Within five standard errors of p, and neighbours fall independently."""
@@ -26,6 +35,7 @@ def test_the_share_that_is_dropped(p):
         assert abs(both - p * p) < 5 * math.sqrt(p * p / count)
 
 
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_what_stays_is_scaled_up(dtype):
     x = torch.full((50, 7), 3.0, dtype=dtype)
@@ -47,6 +57,7 @@ def test_evaluation_changes_nothing():
     assert Dropout(0.5).eval()(x) is x
 
 
+@pytest.mark.usefixtures("each_form")
 def test_the_gradient_is_dropped_like_the_value():
     x = torch.ones(1000, requires_grad=True)
     output = Dropout(0.5)(x)
@@ -54,6 +65,7 @@ def test_the_gradient_is_dropped_like_the_value():
     assert x.grad.equal(output.detach())
 
 
+@pytest.mark.usefixtures("each_form")
 def test_the_seed_decides():
     layer, x = Dropout(0.5), torch.ones(1000)
     torch.manual_seed(1)
