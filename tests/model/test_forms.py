@@ -60,15 +60,22 @@ def test_short_attention_has_the_gradient_of_finite_differences():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_narrow_attention_is_within_rounding_of_the_wide_one(dtype):
-    """Weights and values are rounded once each, scores twice and of a size of 2."""
+    """Rounded are, by half an eps at most, scores (of a size of 1), weights, context.
+
+    In a gradient there come two more: of the weights' gradient and of the scores'.
+    """
     torch.manual_seed(0)
-    tensors = [torch.randn(2, 4, 20, 16).to(dtype) for _ in "qkv"]
+    *tensors, above = (torch.randn(2, 4, 20, 16).to(dtype) for _ in range(4))
+    wide = [tensor.double().requires_grad_() for tensor in tensors]
+    tensors = [tensor.requires_grad_() for tensor in tensors]
     context = short_attention(*tensors, causal_mask(20))
-    assert context.dtype == dtype
-    wide = [tensor.double() for tensor in tensors]
     expected, _ = scaled_dot_product_attention(*wide, causal_mask(20))
-    rounding = torch.finfo(dtype).eps
-    assert (context - expected).abs().max() < 8 * rounding * wide[2].abs().max()
+    found = [context, *torch.autograd.grad(context, tensors, above)]
+    exact = [expected, *torch.autograd.grad(expected, wide, above.double())]
+    for narrow, right, roundings in zip(found, exact, [3, 5, 5, 5], strict=True):
+        assert narrow.dtype == dtype
+        error = roundings * torch.finfo(dtype).eps / 2
+        assert (narrow - right).norm() < error * right.norm()
 
 
 def test_what_is_masked_gets_exactly_no_gradient():
