@@ -76,13 +76,21 @@ def test_gradient_is_that_of_finite_differences():
     )
 
 
-def test_autocast_computes_in_bfloat16_and_sums_in_float32():
+def test_autocast_computes_in_bfloat16_and_sums_in_float32(monkeypatch):
+    factors, product = set(), chunked_loss.product
+
+    def note(*two):
+        factors.update(factor.dtype for factor in two)
+        return product(*two)
+
+    monkeypatch.setattr(chunked_loss, "product", note)
     torch.manual_seed(0)
     states = torch.randn(300, 64, requires_grad=True)
     weight = torch.randn(50, 64, requires_grad=True)
     labels = torch.randint(50, (300,))
     with torch.autocast("cpu", torch.bfloat16):
         smoothed, _ = chunked_cross_entropy(states, weight, labels, 0.1)
+    assert factors == {torch.bfloat16}
     assert smoothed.dtype == torch.float32
     smoothed.backward()
     assert states.grad.dtype == weight.grad.dtype == torch.float32

@@ -13,11 +13,15 @@ from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
 from aiayn.training.distributed import Processes
-from aiayn.training.muon import Muon
+from aiayn.training.muon import Muon, orthogonalized
 
+# Not the defaults, which a step might have whatever is asked for.
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=20, d_model=16, d_ff=16, dropout=0.0),
     warmup_steps=2,
+    betas=(0.8, 0.9),
+    epsilon=1e-3,
+    label_smoothing=0.2,
     device="cpu",
 )
 BATCH = Batch(
@@ -31,7 +35,7 @@ def model():
 
 
 def test_steps_are_adams_at_the_rate_of_equation_3(model):
-    """Kingma and Ba (2015), algorithm 1, with the paper's β₁, β₂ and ε.
+    """Kingma and Ba (2015), algorithm 1, with the configuration's β₁, β₂ and ε.
 
     Four steps, two of them behind the warm-up: β₂ does not show in the first, whose
     bias is corrected away, and the rate has risen and fallen.
@@ -39,7 +43,7 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
     twin = copy.deepcopy(model)
     trainer = Trainer(CONFIG, model, bos_id=1)
     objective = TrainingObjective(twin, CONFIG.label_smoothing, bos_id=1)
-    parameters = list(twin.parameters())
+    parameters, (beta_1, beta_2) = list(twin.parameters()), CONFIG.betas
     means = [torch.zeros_like(parameter) for parameter in parameters]
     squares = [torch.zeros_like(parameter) for parameter in parameters]
     for step in range(1, 5):
@@ -49,11 +53,11 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
         rate = noam_rate(step, d_model=16, warmup_steps=2)
         with torch.no_grad():
             for i, (parameter, g) in enumerate(zip(parameters, gradients, strict=True)):
-                means[i] = 0.9 * means[i] + 0.1 * g
-                squares[i] = 0.98 * squares[i] + 0.02 * g**2
-                mean = means[i] / (1 - 0.9**step)
-                square = squares[i] / (1 - 0.98**step)
-                parameter -= rate * mean / (square.sqrt() + 1e-9)
+                means[i] = beta_1 * means[i] + (1 - beta_1) * g
+                squares[i] = beta_2 * squares[i] + (1 - beta_2) * g**2
+                mean = means[i] / (1 - beta_1**step)
+                square = squares[i] / (1 - beta_2**step)
+                parameter -= rate * mean / (square.sqrt() + CONFIG.epsilon)
     assert_close(model.state_dict(), twin.state_dict())
 
 
@@ -72,7 +76,8 @@ def test_muon_moves_the_linear_layers_and_adam_the_rest(tied):
     others = [weight for name, weight in named if not layers.fullmatch(name)]
     assert len(linear) == 2 * (4 + 2) + 2 * (4 + 4 + 2)
     assert all(weight.dim() == 2 for weight in linear)
-    both = [Muon(linear), torch.optim.Adam(others, betas=(0.9, 0.98), eps=1e-9)]
+    adam = torch.optim.Adam(others, betas=CONFIG.betas, eps=CONFIG.epsilon)
+    both = [Muon(linear), adam]
     for step in range(1, 5):
         trainer.step(step, [BATCH])
         loss, _ = objective(BATCH.source, BATCH.target)
@@ -88,6 +93,28 @@ def test_a_step_is_one_in_training_mode(model):
     """Also after a search, or whatever else left the model in evaluation."""
     Trainer(CONFIG, model.eval(), bos_id=1).step(1, [BATCH])
     assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)]
+)
+def test_a_step_multiplies_in_the_precision_of_the_configuration(
+    precision, dtype, monkeypatch
+):
+    """Each linear layer, and Muon."""
+    model, layers, moved = Transformer(CONFIG.model), set(), set()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lambda *call: layers.add(call[2].dtype))
+
+    def note(matrices):
+        moved.add(matrices.dtype)
+        return orthogonalized(matrices)
+
+    monkeypatch.setattr("aiayn.training.muon.orthogonalized", note)
+    config = replace(CONFIG, optimizer="muon", precision=precision)
+    Trainer(config, model, bos_id=1).step(1, [BATCH])
+    assert layers == moved == {dtype}
 
 
 def test_a_step_returns_its_sums(model):
@@ -108,7 +135,7 @@ def test_packed_rows_are_trained_on_as_their_sentences(model):
 
 
 def test_gradients_are_clipped_where_the_configuration_says_so(model):
-    """Adam's first mean is a tenth of the gradient that it was given."""
+    """Adam's first mean is a fifth of the gradient that it was given: 1 - β₁."""
 
     def size(clip_norm):
         config = replace(CONFIG, clip_norm=clip_norm)
@@ -116,7 +143,7 @@ def test_gradients_are_clipped_where_the_configuration_says_so(model):
         trainer.step(1, [BATCH])
         tensors, _ = trainer.state()
         means = [t.flatten() for name, t in tensors.items() if name.startswith("mean.")]
-        return torch.cat(means).norm().item() / 0.1
+        return torch.cat(means).norm().item() / 0.2
 
     whole = size(None)
     assert whole > 0.1
