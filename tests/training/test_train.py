@@ -439,7 +439,11 @@ def test_another_seed_trains_on_other_batches(config):
     assert [rows.tolist() for rows in one] != [rows.tolist() for rows in other]
 
 
-def test_every_epoch_has_its_own_batches_and_each_of_them_once(config, monkeypatch):
+@pytest.mark.parametrize(("accumulate", "count"), [(1, 24), (2, 4 * 9 + 4 * 2)])
+def test_every_epoch_has_its_own_batches_and_each_of_them_once(
+    config, monkeypatch, accumulate, count
+):
+    """Two batches a step make five of an epoch, the last of a single one."""
     seen, step = [], Trainer.step
 
     def note(self, number, batches):
@@ -447,11 +451,11 @@ def test_every_epoch_has_its_own_batches_and_each_of_them_once(config, monkeypat
         return step(self, number, batches)
 
     monkeypatch.setattr(Trainer, "step", note)
-    train(config)
+    train(replace(config, accumulate=accumulate))
     batches = prepared(config).training
-    epochs = [batch for number in range(3) for batch in batches.epoch(number)]
-    assert len(epochs) == config.steps
-    assert seen == [batch.source.tolist() for batch in epochs]
+    assert len(batches) == 9
+    epochs = [batch for number in range(5) for batch in batches.epoch(number)]
+    assert seen == [batch.source.tolist() for batch in epochs[:count]]
 
 
 def test_a_part_of_a_corpus_is_its_beginning(config):
