@@ -168,6 +168,11 @@ def test_the_last_score_is_the_averages_on_the_validation_sentences(
 
     monkeypatch.setattr("aiayn.training.loop.evaluate_bleu", score)
     result = train(replace(config, validation_sentences=7))
+    average, _ = load_tensors(result.run.average)
+    last, _ = load_tensors(result.run.checkpoints()[-1])
+    for name, weight in result.model.state_dict().items():
+        assert weight.equal(average[name])
+        assert not weight.equal(last[name])
     text = load_corpus(config.corpus).validation
     pairs, _ = encode_pairs(text, result.tokenizer)
     batches = TokenBatches(pairs, config.tokens_per_batch).epoch(0)

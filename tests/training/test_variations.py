@@ -1,13 +1,16 @@
 """Table 3 in miniature: its rows by one rule, and a command that can be stopped."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from aiayn import cli
 from aiayn.checkpoint import read_json
+from aiayn.data import TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
+from aiayn.inference import perplexity, translate
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training import (
     choose_rows,
@@ -16,6 +19,7 @@ from aiayn.training import (
     run_table3,
     variations,
 )
+from aiayn.training.preparation import short_pairs
 
 TABLE_E = "E learned positions"
 # What makes a run a matter of a second; the same for every row.
@@ -80,6 +84,36 @@ def test_a_run_says_what_it_was_and_what_came_of_it(tiny, tmp_path):
     assert run["pairs"] == 20
     assert run["machine"]["processor"]
     assert run["cpu_seconds"] > 0
+
+
+def test_scores_are_of_validation_pairs_and_of_as_many_training_pairs(
+    tiny, tmp_path, monkeypatch
+):
+    """Of short ones alone. BLEU is stood in for: of these it is 0, whatever is said."""
+    asked = []
+
+    def score(*texts):
+        asked.append(texts)
+        return SimpleNamespace(score=12.5)
+
+    monkeypatch.setattr(variations, "evaluate_bleu", score)
+    config = miniature("base", output=tmp_path / "run", max_length=8, **tiny)
+    result = variations.train(config)
+    scores = variations.score_variation(result, config)
+    corpus, tokenizer = load_corpus(config.corpus), result.tokenizer
+    text = short_pairs(corpus.validation, tokenizer, 8)
+    assert 0 < len(text) == scores["pairs"] < 20
+    seen = short_pairs(corpus.train, tokenizer, 8, len(text))
+    for name, kind in (("loss", text), ("training_loss", seen)):
+        batches = TokenBatches(encode_pairs(kind, tokenizer)[0], 1000).epoch(0)
+        found = perplexity(result.model, batches, bos_id=tokenizer.bos_id)
+        # Float32 sums over the same tokens in other batches.
+        assert scores[name] == pytest.approx(found.loss, rel=1e-5)
+    written = translate(
+        text.source, result.model, tokenizer, beam_size=4, length_penalty=0.6
+    )
+    assert asked == [(written, list(text.target))]
+    assert scores["bleu"] == 12.5
 
 
 def test_a_seed_decides_everything(tiny, tmp_path):
