@@ -40,8 +40,8 @@ BAD = {
     ),
     "no tokens": (GOOD[:, :0], "{} is empty: every row needs at least one token."),
     "a token too large": (
-        GOOD + 25,
-        "{} holds token id 31, but vocab_size = 30 allows 0 to 29: cut the text into "
+        GOOD + 24,
+        "{} holds token id 30, but vocab_size = 30 allows 0 to 29: cut the text into "
         "tokens with the tokenizer that the model was trained with.",
     ),
     "a negative token": (
