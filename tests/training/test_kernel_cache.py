@@ -45,7 +45,7 @@ multiply(*range(5000, 5100))
 print("held", held() - before)
 multiply(2)
 """
-pytestmark = pytest.mark.skipif(
+observed = pytest.mark.skipif(
     not hasattr(torch.ops.mkldnn, "_linear_pointwise")
     or os.name == "nt"  # where the C library is not found without a name
     or not hasattr(ctypes.CDLL(None), "mallinfo2"),
@@ -71,16 +71,19 @@ def run(how: str, shapes: int = 200, **environment: str) -> tuple[int, bool]:
     return held, "cache_hit" in made[1]
 
 
+@observed
 def test_in_32_bits_code_that_has_gone_by_is_forgotten():
     assert run("torch's own")[1]
     assert not run("float32")[1]
 
 
+@observed
 def test_in_16_bits_that_of_an_epoch_is_kept():
     assert not run("torch's own", shapes=1200)[1]
     assert run("bfloat16", shapes=1200)[1]
 
 
+@observed
 def test_descriptions_are_forgotten():
     """With the code limited in both, so that only they remain."""
     limited, _ = run("float32")
@@ -88,6 +91,7 @@ def test_descriptions_are_forgotten():
     assert limited < own / 10
 
 
+@observed
 def test_who_asked_for_more_gets_it():
     assert run("float32", **{CODE: "1024"})[1]
 

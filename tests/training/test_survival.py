@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -322,7 +321,6 @@ def test_a_folder_that_is_removed_under_a_training(config, monkeypatch):
     assert not config.output.exists(), "half a run was made anew"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
 def test_a_folder_that_is_removed_as_a_training_resumes(config, monkeypatch):
     """Right after its configuration was read: not even an empty one is made anew."""
     train(config)
@@ -338,6 +336,7 @@ def test_a_folder_that_is_removed_as_a_training_resumes(config, monkeypatch):
     assert not config.output.exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
 def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
     """Not a mock: the system itself refuses to write on."""
     path = tmp_path / "state.safetensors"
@@ -353,6 +352,8 @@ def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
     limit = 2**20
 
     def limited():
+        import resource  # which Windows lacks
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     done = subprocess.run(
