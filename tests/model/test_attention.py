@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -42,6 +43,12 @@ def additive(query, key, value, mask=None):
 both_kinds = pytest.mark.parametrize(
     "attention", [scaled_dot_product_attention, additive]
 )
+
+
+def test_shapes_that_do_not_fit_are_noticed():
+    """By the check that the tests put around every call, not by torch."""
+    with pytest.raises(TypeCheckError, match="'key'"):
+        scaled_dot_product_attention(random(3, 4), random(3, 5), random(3, 2))
 
 
 def test_dot_product_attention_by_hand():

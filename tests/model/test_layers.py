@@ -156,7 +156,12 @@ def test_layers_start_different():
 
 
 def test_glorots_bounds():
-    layer = EncoderLayer(small_config(d_model=60, d_ff=240, num_heads=3))
-    widest = layer.feed_forward.inner.weight.abs().max().item()
-    assert widest == pytest.approx(math.sqrt(6 / (60 + 240)), rel=0.01)
-    assert not layer.feed_forward.inner.bias.any()
+    layer = DecoderLayer(small_config(d_model=60, d_ff=240, num_heads=3, d_k=30))
+    matrices = [weight for weight in layer.parameters() if weight.dim() == 2]
+    assert len(matrices) == 4 + 4 + 2
+    for weight in matrices:
+        # That none of 3,600 numbers is in the last 100th has a probability of e⁻³⁶.
+        widest = weight.abs().max().item()
+        assert widest == pytest.approx(math.sqrt(6 / sum(weight.shape)), rel=0.01)
+    for linear in (layer.feed_forward.inner, layer.feed_forward.outer):
+        assert not linear.bias.any()
