@@ -1,12 +1,11 @@
 """Audit the built site: accessibility, links, requests, weight, speed.
 
-    python tools/audit.py                every page; keeps the result for the book
-    python tools/audit.py --pages book/index notebooks/03-attention    only these anew
+    python tools/audit.py                       every page; keeps the result
+    python tools/audit.py --pages book/index    only what is named; keeps nothing
 
 Every page is opened wide and light, then narrow and dark, with all other hosts
-unreachable.
-Lighthouse measures too where it is installed (``npm install --global lighthouse``, or
-``LIGHTHOUSE=/path/to/cli``); it is not needed for anything else.
+unreachable. Lighthouse measures too where it is installed (``npm install --global
+lighthouse``, or ``LIGHTHOUSE=/path/to/cli``); it is not needed for anything else.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.machine import describe_machine
 from browser import Browser, browsing
 from lighthouse import find_lighthouse, measure
-from project import BUILD, ROOT, commit
+from project import BUILD, ROOT, SITE_SOURCES, commit
 from site_checks import (
     axe_version,
     broken_links,
@@ -87,19 +86,36 @@ def figures(result: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def keep(known: dict[str, dict], lighthouse: dict | None) -> None:
-    """Write the figures of the pages that there are, with when and on what."""
-    pages = {page: known[page] for page in written_pages(SITE) if page in known}
+def now() -> dict[str, Any]:
+    """When, from what, and on what the site is looked at."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit(places=("src", *SITE_SOURCES)),
+        "machine": describe_machine(),
+    }
+
+
+def keep(made: dict[str, Any], pages: dict[str, dict], run_lighthouse: bool) -> None:
+    """Write the record: what `now` said, and the figures of all pages.
+
+    A measurement of Lighthouse has its own date, commit and machine: where none is made
+    now, the last one stays.
+    """
+    old = read_json(RECORD) if RECORD.exists() else {"lighthouse": None}
+    if run_lighthouse and find_lighthouse():
+        speed = made | measure(SITE, MEASURED_PAGE)
+    else:
+        print("Lighthouse was not run; its last measurement stays.")
+        last = old["lighthouse"]
+        speed = last and {name: old[name] for name in made} | last
     record = {
         "command": "python tools/audit.py",
-        "date": datetime.date.today().isoformat(),
-        "commit": commit(),
-        "machine": describe_machine(),
+        **made,
         "axe": axe_version(),
-        "looks": [list(look) for look in LOOKS],
+        "looks": LOOKS,
         "limit_bytes": LIMIT,
         "pages": pages,
-        "lighthouse": lighthouse,
+        "lighthouse": speed,
     }
     write_json(RECORD, record)
 
@@ -109,28 +125,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--pages", nargs="+", help="as in _toc.yml; default: all")
+    parser.add_argument("--pages", nargs="+", help="as in _toc.yml; nothing is kept")
     parser.add_argument("--no-lighthouse", action="store_true", help="keep the last")
     given = parser.parse_args()
     if not (SITE / "index.html").exists():
         sys.exit("There is no site to audit: run 'make book' first.")
-    old = read_json(RECORD) if RECORD.exists() else {"pages": {}, "lighthouse": None}
-    known = old["pages"]
-    chosen = [f"{page}.html" for page in given.pages or []] or written_pages(SITE)
-    bad = 0
+    written = written_pages(SITE)
+    chosen = [f"{page}.html" for page in given.pages or []] or written
+    if unknown := [page for page in chosen if page not in written]:
+        parser.error(f"no such page in the site: {', '.join(unknown)}.")
+    made = {} if given.pages else now()
+    pages, bad = {}, 0
     with browsing(SITE) as browser:
         for page in chosen:
             result = look_at(browser, SITE, page)
             bad += tell(page, result)
-            known[page] = figures(result)
-            keep(known, old["lighthouse"])  # what is interrupted is not lost
+            pages[page] = figures(result)
     print(f"{len(chosen)} pages, {bad} of them with something to mend.")
-    speed = old["lighthouse"]
-    if given.no_lighthouse or find_lighthouse() is None:
-        print("Lighthouse was not run; its last measurement stays.")
-    else:
-        speed = measure(SITE, MEASURED_PAGE)
-    keep(known, speed)
+    if not given.pages:
+        keep(made, pages, run_lighthouse=not given.no_lighthouse)
     return 1 if bad else 0
 
 

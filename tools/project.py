@@ -1,16 +1,21 @@
 """What the other tools need to know about the project: its places and addresses."""
 
+import json
 import subprocess
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
+SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
 BUILD = ROOT / "_build"
 RECORDS = ROOT / "src" / "aiayn" / "book" / "records"
 CACHE = BUILD / ".jupyter_cache"
+LAST_RUN = BUILD / "last_run.json"  # how many notebooks tools/execute.py ran
 
 # Colab brings its own; replacing them there would break what it has loaded.
 NEVER_INSTALLED_BY_A_NOTEBOOK = {"torch", "numpy"}
@@ -41,12 +46,60 @@ def light_dependencies(root: Path = ROOT) -> list[str]:
     return [name for name in names if name not in NEVER_INSTALLED_BY_A_NOTEBOOK]
 
 
-def commit(revision: str = "HEAD") -> str:
-    """The full name of a commit of this repository."""
-    return subprocess.run(
-        ["git", "rev-parse", revision],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+def commit(revision: str = "HEAD", places: Sequence[str] = ("src", "tools")) -> str:
+    """The full name of the commit whose code this is, for a record to name.
+
+    Args:
+        revision: What git knows the commit by.
+        places: What must be as in that commit. JSON and weights are left out: the
+            records themselves, which change while they are made.
+
+    Raises:
+        SystemExit: There is no such commit or no git, or the code is not the commit's.
+    """
+    name = _git("rev-parse", "--verify", f"{revision}^{{commit}}")
+    if name is None:
+        raise SystemExit(
+            f"git finds no commit {revision!r} here, and a record must name what it "
+            "was made with: work in a clone of the repository."
+        )
+    records = (":!*.json", ":!*.safetensors")
+    if _git("diff", "--quiet", name, "--", *places, *records) is None:
+        raise SystemExit(
+            f"{', '.join(places)}: not as in commit {name[:10]}, which a record would "
+            "name. Commit your changes, or check that commit out."
+        )
+    return name
+
+
+def _git(*words: str) -> str | None:
+    """What git says; None if it fails, or is not there."""
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def continued(path: Path, head: dict[str, Any]) -> dict[str, Any]:
+    """The record to add runs to: the one at a path, or a new one.
+
+    Args:
+        path: The record.
+        head: What all its runs share (commit, machine, configuration), and the command,
+            which may name some of the runs.
+
+    Raises:
+        SystemExit: The record there has something else in front.
+    """
+    if not path.exists():
+        return head | {"runs": []}
+    old = json.loads(path.read_text(encoding="utf-8"))
+    new = json.loads(json.dumps(head))  # lists for tuples
+    differ = [name for name in new if name != "command" and old.get(name) != new[name]]
+    if differ:
+        raise SystemExit(
+            f"{path.name} was made with another {' and another '.join(differ)}, so no "
+            "new run can stand beside its own: move it away to begin anew."
+        )
+    return old

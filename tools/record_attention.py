@@ -70,11 +70,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="a trained model's folder")
     run = parser.parse_args().run
+    made_with = commit()
     torch.set_num_threads(1)
     config = read_json(run / "config.json")
     record = {
         "command": f"python tools/record_attention.py runs/{run.name}",
-        "commit": commit(),
+        "commit": made_with,
         "machine": describe_machine(),
         "corpus": config["corpus"],
         "steps": config["steps"],

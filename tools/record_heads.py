@@ -3,7 +3,8 @@
 Usage: python tools/record_heads.py SEED [SEED …]
 
 One core needs about a minute and a half a seed. A seed whose numbers are in the record
-already is made anew; the others stay.
+already is made anew; the others stay, if they were made with the same code, choices and
+machine.
 """
 
 import argparse
@@ -12,22 +13,19 @@ import time
 import torch
 
 from aiayn.book.head_measures import held_out, measure
-from aiayn.book.heads import KINDS, PAIRS, Words, configuration, train_words
-from aiayn.checkpoint import read_json, write_json
+from aiayn.book.heads import KINDS, PAIRS, Pair, Words, configuration, train_words
+from aiayn.checkpoint import write_json
 from aiayn.data.grammar import generate
 from aiayn.machine import describe_machine
-from project import RECORDS, commit
+from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "heads.json"
 
 
-def run(seed: int) -> dict:
+def run(seed: int, words: Words, pairs: list[Pair]) -> dict:
     """One seed: its numbers, and what they took."""
     began, cpu = time.perf_counter(), time.process_time()
-    samples = generate(PAIRS, seed=20, kinds=KINDS)
-    words = Words.of(samples)
-    config = configuration(seed, len(words.words))
-    model, log = train_words(config, words.pairs(samples))
+    model, log = train_words(configuration(seed, len(words.words)), pairs)
     numbers = measure(model, held_out(), words)
     taken = {
         "wall_seconds": round(time.perf_counter() - began, 1),
@@ -35,7 +33,6 @@ def run(seed: int) -> dict:
     }
     return {
         "seed": seed,
-        "words": len(words.words),
         "loss": log[-1]["loss"],
         **taken,
         **numbers,
@@ -46,25 +43,26 @@ def main() -> None:
     """Read the command line, train, write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seeds", type=int, nargs="+", metavar="SEED")
-    words = parser.parse_args()
+    seeds = parser.parse_args().seeds
+    made_with = commit()
     torch.set_num_threads(1)
-    old = read_json(RECORD)["runs"] if RECORD.exists() else []
-    runs = {record["seed"]: record for record in old}
-    head = commit()
-    for seed in words.seeds:
-        runs[seed] = run(seed)
-        config = configuration(seed, runs[seed].pop("words")).as_dict()
-        write_json(
-            RECORD,
-            {
-                "command": "python tools/record_heads.py "
-                + " ".join(map(str, sorted(runs))),
-                "commit": head,
-                "config": {k: v for k, v in config.items() if k != "seed"},
-                "machine": describe_machine(torch.device("cpu")),
-                "runs": [runs[seed] for seed in sorted(runs)],
-            },
-        )
+    samples = generate(PAIRS, seed=20, kinds=KINDS)
+    words = Words.of(samples)
+    pairs = words.pairs(samples)
+    config = configuration(seeds[0], len(words.words)).as_dict()
+    head = {
+        "command": "python tools/record_heads.py",
+        "commit": made_with,
+        "config": {name: config[name] for name in config if name != "seed"},
+        "machine": describe_machine(),
+    }
+    record = continued(RECORD, head)
+    runs = {one["seed"]: one for one in record["runs"]}
+    for seed in seeds:
+        runs[seed] = run(seed, words, pairs)
+        record["command"] = " ".join([head["command"], *map(str, sorted(runs))])
+        record["runs"] = [runs[seed] for seed in sorted(runs)]
+        write_json(RECORD, record)
         print(f"seed {seed}: {runs[seed]['exact']:.1%} exactly right")
 
 

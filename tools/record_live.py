@@ -1,12 +1,13 @@
 """Make the record of the model in the page: eight bits a weight, scored as it is there.
 
-Usage: python tools/record_live.py RUN --trained-by COMMAND
+Usage: python tools/record_live.py RUN --trained-by COMMAND --commit COMMIT
 
-RUN is the folder that ``aiayn train grammar`` wrote, COMMAND what was typed. Two files
-are written: the weights with their tokenizer, and everything else as JSON. Greedy
-search, as in the page; exact match on the test split and on the held-out combinations,
-before and after quantisation; and, on validation sentences, what is left when one thing
-is switched off. About two minutes of one core.
+RUN is the folder that ``aiayn train grammar`` wrote, COMMAND what was typed, COMMIT the
+code that it ran, which must be this tree's: it scores too. Two files are written: the
+weights with their tokenizer, and everything else as JSON. Greedy search, as in the
+page; exact match on the test split and on the held-out combinations, before and after
+quantisation; and, on validation sentences, what is left when one thing is switched off.
+About two minutes of one core.
 """
 
 import argparse
@@ -105,7 +106,7 @@ def examples(samples: Sequence[GrammarSample]) -> list[tuple[str, str]]:
 
 
 def record(
-    run: RunFolder, command: str, revision: str, quantised: QuantisedModel
+    run: RunFolder, command: str, made_with: str, quantised: QuantisedModel
 ) -> dict[str, Any]:
     """All that the page and its tests want to know besides the weights."""
     config = TrainingConfig.from_dict(read_json(run.config))
@@ -125,7 +126,7 @@ def record(
     return {
         "command": command,
         "quantised_by": f"python tools/record_live.py runs/{run.path.name}",
-        "commit": commit(revision),
+        "commit": made_with,
         "config": config.as_dict() | {"output": run.path.name},
         "log": run.read_log(),
         "test": {"bleu": scores.score, "printed": scores.text},
@@ -145,8 +146,9 @@ def main() -> None:
     )
     parser.add_argument("run", type=Path)
     parser.add_argument("--trained-by", required=True, metavar="COMMAND")
-    parser.add_argument("--commit", default="HEAD", help="what the run was made with")
+    parser.add_argument("--commit", required=True, help="what the run was made with")
     words = parser.parse_args()
+    made_with = commit(words.commit)
     torch.set_num_threads(1)
     run = RunFolder(words.run)
     model, _ = load_translator(run.path)
@@ -155,7 +157,7 @@ def main() -> None:
     path = RECORDS / f"{NAME}.safetensors"
     quantised.save(path)
     stored = QuantisedModel.load(path)
-    content = record(run, words.trained_by, words.commit, stored)
+    content = record(run, words.trained_by, made_with, stored)
     write_json(RECORDS / f"{NAME}.json", content)
     print(f"{path.stat().st_size:,} bytes; exactly right: {content['exact']}")
 

@@ -10,11 +10,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from aiayn.checkpoint import read_json, write_json
+from aiayn.checkpoint import write_json
 from aiayn.data.grammar import generate_pairs
 from aiayn.inference import exact_match_rate, translate
 from aiayn.training import TrainingConfig, train
-from project import RECORDS, commit
+from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "optimizers.json"
 RECIPE = TrainingConfig.grammar(
@@ -26,17 +26,6 @@ CHOICES = [
     for optimizer, scale in (("adam", 0.5), ("adam", 1.0), ("muon", 1.0))
 ]
 SENTENCES = 4000
-
-
-def begin() -> dict:
-    """A record without any training."""
-    return {
-        "command": "python tools/record_optimizers.py",
-        "commit": commit(),
-        "config": RECIPE.as_dict() | {"output": "optimizers"},
-        "sentences": SENTENCES,
-        "runs": [],
-    }
 
 
 def run_one(choice: dict) -> dict:
@@ -59,13 +48,20 @@ def run_one(choice: dict) -> dict:
 
 def main() -> None:
     """Do what the record lacks."""
-    record = read_json(RECORD) if RECORD.exists() else begin()
+    head = {
+        "command": "python tools/record_optimizers.py",
+        "commit": commit(),
+        "config": RECIPE.as_dict() | {"output": "optimizers"},
+        "sentences": SENTENCES,
+    }
+    record = continued(RECORD, head)
     done = [{name: run[name] for name in CHOICES[0]} for run in record["runs"]]
     for choice in CHOICES:
         if choice not in done:
             record["runs"].append(run_one(choice))
             print(record["runs"][-1], flush=True)
             write_json(RECORD, record)
+    print(f"{RECORD.name}: {len(record['runs'])} runs")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Make a record of a training run: score its translations, and keep it in the book.
 
-Usage: python tools/record_run.py RUN NAME COMMAND
+Usage: python tools/record_run.py RUN NAME COMMAND --commit COMMIT
 
 RUN is the folder that ``aiayn train`` wrote, NAME the record's name, COMMAND what was
-typed. The test set is scored with the paper's search, beam 4 and α = 0.6, and once more
-with the α that is best on the validation set.
+typed, COMMIT the code that it ran, which must be this tree's: it scores too. The test
+set is scored with the paper's search, beam 4 and α = 0.6, and once more with the α that
+is best on the validation set.
 """
 
 import argparse
@@ -33,7 +34,7 @@ CAPTIONS = (
 PENALTIES = (0.6, 1.0, 1.4, 1.8, 2.2, 2.6)
 
 
-def record(run: RunFolder, command: str, revision: str) -> dict:
+def record(run: RunFolder, command: str, made_with: str) -> dict:
     """Everything about the run that is worth keeping."""
     config = TrainingConfig.from_dict(read_json(run.config))
     corpus = load_corpus(config.corpus, source=config.source, target=config.target)
@@ -53,7 +54,7 @@ def record(run: RunFolder, command: str, revision: str) -> dict:
     chosen = max(tried, key=tried.__getitem__)
     return {
         "command": command,
-        "commit": commit(revision),
+        "commit": made_with,
         "config": config.as_dict() | {"output": run.path.name},
         "log": run.read_log(),
         "test": {
@@ -79,9 +80,10 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("name")
     parser.add_argument("command")
-    parser.add_argument("--commit", default="HEAD", help="what the run was made with")
+    parser.add_argument("--commit", required=True, help="what the run was made with")
     words = parser.parse_args()
-    content = record(RunFolder(words.run), words.command, words.commit)
+    made_with = commit(words.commit)
+    content = record(RunFolder(words.run), words.command, made_with)
     write_json(RECORDS / f"{words.name}.json", content)
     print(content["test"]["printed"])
 

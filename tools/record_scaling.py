@@ -19,29 +19,24 @@ from aiayn.book.scaling import (
     make_text,
     train_size,
 )
-from aiayn.checkpoint import read_json, write_json
+from aiayn.checkpoint import write_json
 from aiayn.machine import describe_machine
-from project import RECORDS, commit
+from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "scaling.json"
 CURVE = [(width, seed, STEPS, RATE) for seed in SEEDS for width in WIDTHS]
 
 
-def begin() -> dict:
-    """A record without any training."""
-    return {
-        "command": "python tools/record_scaling.py",
-        "commit": commit(),
-        "machine": describe_machine(),
-        "seeds": list(SEEDS),
-        "runs": [],
-    }
-
-
 def main() -> None:
     """Do what the record lacks."""
     torch.set_num_threads(1)
-    record = read_json(RECORD) if RECORD.exists() else begin()
+    head = {
+        "command": "python tools/record_scaling.py",
+        "commit": commit(),
+        "machine": describe_machine(),
+        "seeds": SEEDS,
+    }
+    record = continued(RECORD, head)
     done = {(r["width"], r["seed"], r["steps"], r["rate"]) for r in record["runs"]}
     text = make_text()
     for width, seed, steps, rate in CURVE:
@@ -63,6 +58,7 @@ def main() -> None:
         print(run, flush=True)
         record["runs"].append(run)
         write_json(RECORD, record)
+    print(f"{RECORD.name}: {len(record['runs'])} runs")
 
 
 if __name__ == "__main__":

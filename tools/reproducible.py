@@ -17,7 +17,8 @@ import time
 from fnmatch import fnmatch
 from pathlib import Path
 
-from project import CACHE, ROOT, commit
+from execute import stale
+from project import CACHE, ROOT, SITE_SOURCES, commit, notebook_paths
 
 BETWEEN = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC"},
@@ -80,6 +81,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", type=Path, help="a JSON file for what was found")
     record = parser.parse_args().record
+    made_with = commit(places=("src", *SITE_SOURCES))
+    if missing := stale(notebook_paths()):
+        names = ", ".join(path.stem for path in missing)
+        sys.exit(f"No outputs in the cache of {names}: run 'make book' first.")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         places = [Path(folder) / name for name in ("first", "second")]
@@ -92,7 +97,7 @@ def main() -> int:
             print(f"{name}: {first_difference(*(site / name for site in sites))}")
     found = {
         "command": "python tools/reproducible.py",
-        "commit": commit(),
+        "commit": made_with,
         "files": files,
         "exceptions": {name: EXCEPTIONS[name] for name in named},
         "differ": others,

@@ -73,12 +73,16 @@ def _megabytes(count: int) -> str:
 
 def closing(record: dict[str, Any]) -> nodes.paragraph:
     """When, on what, and by which command."""
-    words = (
-        f"{record['date']}, {record['machine']['processor']}, "
-        f"commit {record['commit'][:10]}. Command: "
-    )
+    words, measured = _made(record), _made(record | (record["lighthouse"] or {}))
+    if measured != words:
+        words += f"; Lighthouse: {measured}"
     command = nodes.literal("", "make audit")
-    return nodes.paragraph("", "", nodes.Text(words), command)
+    return nodes.paragraph("", "", nodes.Text(f"{words}. Command: "), command)
+
+
+def _made(record: dict[str, Any]) -> str:
+    machine = record["machine"]["processor"]
+    return f"{record['date']}, {machine}, commit {record['commit'][:10]}"
 
 
 def setup(app: Sphinx) -> dict:

@@ -10,6 +10,7 @@ import run_times
 import announce_times
 import execute
 import record_time
+import reproducible
 
 
 @pytest.fixture
@@ -109,3 +110,12 @@ def test_announced_times_change_only_when_they_differ():
         "04-scaling": 30.0,
         "16-new": 1.0,
     }
+
+
+def test_two_builds_are_compared_only_when_there_are_outputs(tmp_path, monkeypatch):
+    """Each would run the notebooks itself, and differ in what they took."""
+    monkeypatch.setattr(reproducible, "commit", lambda **_: "1")
+    monkeypatch.setattr(execute, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(sys, "argv", [""])
+    with pytest.raises(SystemExit, match=r"No outputs in the cache of .*'make book'"):
+        reproducible.main()

@@ -1,12 +1,15 @@
 """What the audit checks is found where it is wrong, and only there."""
 
 import gzip
+import sys
+from contextlib import nullcontext
 
 import audit_table
 import pytest
 
 import audit
 import site_checks
+from aiayn.checkpoint import read_json, write_json
 
 
 def page(folder, name, body):
@@ -117,3 +120,47 @@ def test_medians_are_shown_with_their_runs(clean):
     told = {row[0].split()[-1]: row[2] for row in audit_table.rows(record)[4:]}
     assert told["performance"] == "91, the median of 5 (88, 91, 95, 90, 93)"
     assert told["seo"] == "100, the median of 5 (each the same)"
+
+
+MADE = {"date": "2027-01-01", "commit": "n" * 40, "machine": {"processor": "new"}}
+OLD = {"date": "2026-01-01", "commit": "o" * 40, "machine": {"processor": "old"}}
+
+
+@pytest.mark.parametrize("own", [{}, {"date": "2025-01-01"}])
+def test_a_measurement_that_stays_keeps_its_date(clean, tmp_path, monkeypatch, own):
+    """Lighthouse is not everywhere: its last scores may be older than the rest."""
+    path = tmp_path / "audit.json"
+    write_json(path, OLD | {"lighthouse": {"version": "12"} | own})
+    monkeypatch.setattr(audit, "RECORD", path)
+    audit.keep(MADE, {"a": audit.figures(clean)}, run_lighthouse=False)
+    record = read_json(path)
+    assert MADE.items() <= record.items()
+    assert record["lighthouse"] == OLD | {"version": "12"} | own
+    told = audit_table.closing(record).astext()
+    when = own.get("date", OLD["date"])
+    assert told == (
+        f"2027-01-01, new, commit nnnnnnnnnn; Lighthouse: {when}, old, commit "
+        "oooooooooo. Command: make audit"
+    )
+    told = audit_table.closing(record | {"lighthouse": MADE}).astext()
+    assert "Lighthouse" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"), [([], True), (["--pages", "book/a"], False)]
+)
+def test_only_a_whole_audit_is_kept(clean, tmp_path, monkeypatch, words, kept):
+    """The record has one date, one commit and one machine, for all of its pages."""
+    for name in ("index", "book/a", "book/b"):
+        page(tmp_path, f"{name}.html", "")
+    path = tmp_path / "audit.json"
+    monkeypatch.setattr(audit, "SITE", tmp_path)
+    monkeypatch.setattr(audit, "RECORD", path)
+    monkeypatch.setattr(audit, "now", lambda: MADE)
+    monkeypatch.setattr(audit, "browsing", nullcontext)
+    monkeypatch.setattr(audit, "look_at", lambda browser, site, page: clean)
+    monkeypatch.setattr(sys, "argv", ["", "--no-lighthouse", *words])
+    assert audit.main() == 0
+    assert path.exists() is kept
+    if kept:
+        assert read_json(path)["pages"].keys() == {"book/a.html", "book/b.html"}
