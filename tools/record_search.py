@@ -12,6 +12,7 @@ mean of 10 checkpoints is tried too.
 """
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -113,6 +114,7 @@ class Run:
         self.model, self.tokenizer = load_translator(path)
         names = {"source": self.config.source, "target": self.config.target}
         corpus = load_corpus(self.config.corpus, **names)
+        self.task = self.config.corpus, names, self.tokenizer.digest
         self.validation = every(corpus.validation, sentences)
         self.part = every(self.validation, part)
         self.test = corpus.test
@@ -285,6 +287,20 @@ def decode(
     return Found(found, texts, counts, counted.steps, counted.rows, seconds)
 
 
+def require_one_task(runs: Sequence[Run]) -> None:
+    """Refuse runs that cannot write together, or whose scores cannot be compared.
+
+    Raises:
+        InputError: One has another corpus, direction or tokenizer than the first.
+    """
+    for run in runs:
+        if run.task != runs[0].task:
+            raise InputError(
+                f"{run.folder.path} was trained on another corpus, in another "
+                f"direction or with another tokenizer than {runs[0].folder.path}."
+            )
+
+
 def ensembles(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The paper's search by the first two runs together, the first three, …, all."""
     rows = []
@@ -395,22 +411,29 @@ def compact(numbers: np.ndarray) -> str:
     return " ".join(map(str, numbers.flatten().tolist()))
 
 
-def main() -> None:
-    """Read the command line, write the record, print what was chosen."""
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--trained-by", required=True, metavar="COMMAND")
     parser.add_argument("--name", default="search")
     parser.add_argument("--sentences", type=int, default=1014, help="of validation")
     parser.add_argument("--part", type=int, default=300, help="for beams of 16 and 32")
-    words = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Read the command line, write the record, print what was chosen."""
+    words = arguments().parse_args()
+    made_with = commit()
     torch.set_num_threads(1)
     began = time.process_time()
     runs = [Run(path, words.sentences, words.part) for path in words.runs]
+    require_one_task(runs)
     content = {
-        "command": " ".join(["python tools/record_search.py", *_typed(words)]),
+        "command": typed(words),
         "trained_by": words.trained_by,
-        "commit": commit(),
+        "commit": made_with,
         "machine": describe_machine(),
         "runs": [run.record() for run in runs],
         "ensembles": ensembles(runs),
@@ -421,14 +444,15 @@ def main() -> None:
         print(run["name"], run["test"]["printed"])
 
 
-def _typed(words: argparse.Namespace) -> list[str]:
+def typed(words: argparse.Namespace) -> str:
     """The command line without the folders that are above the runs."""
     runs = [f"runs/{path.name}" for path in words.runs]
-    options = [f"--trained-by '{words.trained_by}'"]
-    for name, default in {"sentences": 1014, "part": 300}.items():
-        if getattr(words, name) != default:
-            options.append(f"--{name} {getattr(words, name)}")
-    return [*runs, *options]
+    options = ["--trained-by", words.trained_by]
+    for name in ("name", "sentences", "part"):
+        value = getattr(words, name)
+        if value != arguments().get_default(name):
+            options += [f"--{name}", str(value)]
+    return shlex.join(["python", "tools/record_search.py", *runs, *options])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 """What chapter 17's record tries, and on which sentences."""
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import record_search
 from aiayn.data import ParallelText
+from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu
+from aiayn.training import TrainingConfig
 from record_search import PAPER, Setting
 
 
@@ -54,3 +58,51 @@ def test_conventions_are_sacrebleus_scores():
 def test_counts_come_back_from_their_text():
     counts = np.arange(12).reshape(3, 4)
     assert record_search.compact(counts).split() == [str(i) for i in range(12)]
+
+
+def test_a_command_asks_for_what_was_asked():
+    """Quotes and all; folders above the runs are the machine's own affair."""
+    loop = "for s in 1 2; do echo 'it' $s; done"
+    words = [
+        "runs/a",
+        "runs/b c",
+        "--trained-by",
+        loop,
+        "--name",
+        "mine",
+        "--part",
+        "7",
+    ]
+    given = record_search.arguments().parse_args(["/else/runs/a", *words[1:]])
+    command = shlex.split(record_search.typed(given))
+    assert command[:2] == ["python", "tools/record_search.py"]
+    assert command[2:] == words
+
+
+@pytest.mark.parametrize(
+    "change", [{"digest": "2"}, {"target": "fr"}, {"corpus": "grammar"}]
+)
+def test_runs_that_cannot_write_together_are_refused(change, tmp_path, monkeypatch):
+    """Before any of them is searched."""
+
+    def run(**kept):
+        kept = {"corpus": "m", "source": "en", "target": "de", "digest": "1"} | kept
+        config = TrainingConfig.grammar(steps=1)
+        config = replace(config, **{k: v for k, v in kept.items() if k != "digest"})
+        tokenizer = SimpleNamespace(digest=kept["digest"])
+        load = SimpleNamespace(from_dict=lambda _: config)
+        monkeypatch.setattr(record_search, "TrainingConfig", load)
+        monkeypatch.setattr(record_search, "read_json", lambda path: None)
+        monkeypatch.setattr(
+            record_search, "load_translator", lambda path: (None, tokenizer)
+        )
+        text = ParallelText(("a",), ("b",))
+        corpus = SimpleNamespace(validation=text, test=text)
+        monkeypatch.setattr(record_search, "load_corpus", lambda *_, **__: corpus)
+        return record_search.Run(tmp_path, 1, 1)
+
+    for step in range(PAPER.averaged):
+        (tmp_path / f"step-{step:06d}.safetensors").touch()
+    record_search.require_one_task([run(), run()])
+    with pytest.raises(InputError, match="another corpus, in another direction or"):
+        record_search.require_one_task([run(), run(**change)])
