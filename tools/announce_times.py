@@ -17,16 +17,21 @@ STORE = ROOT / "src" / "aiayn" / "book" / "run_times.json"
 
 
 def measured() -> dict[str, float]:
-    """The run times in the cache, in seconds, by the notebooks' names."""
+    """The run times in the cache, in seconds, by the notebooks' names.
+
+    Raises:
+        SystemExit: A chapter has not run.
+    """
     cache = get_cache(CACHE)
     times = {}
     for path in notebook_paths():
         try:
             record = cache.match_cache_notebook(nbformat.read(path, as_version=4))
         except KeyError:
-            print(f"{path.name} has not run yet: 'make test' runs it.")
-        else:
-            times[path.stem] = record.data["execution_seconds"]
+            raise SystemExit(
+                f"{path.name} has not run yet: 'make book' runs it."
+            ) from None
+        times[path.stem] = record.data["execution_seconds"]
     return times
 
 

@@ -20,10 +20,9 @@ import nbformat
 from jupyter_cache import get_cache
 
 from announce_times import STORE
-from project import BUILD, CACHE, ROOT, notebook_paths
+from project import BUILD, CACHE, LAST_RUN, ROOT, notebook_paths
 
 DIGEST = BUILD / "execution.digest"
-LAST_RUN = BUILD / "last_run.json"
 
 
 def digest(root: Path = ROOT) -> str:
@@ -71,7 +70,11 @@ def longest_first(paths: list[Path]) -> list[Path]:
 
 
 def run(paths: list[Path]) -> int:
-    """Run the notebooks under nbval, two at a time; returns pytest's exit status."""
+    """Run the notebooks under nbval, two at a time; returns pytest's exit status.
+
+    What Sphinx has kept of them goes: it would not read a page again whose source is
+    the same, and show the outputs of the last time.
+    """
     files = [str(path.relative_to(ROOT)) for path in longest_first(paths)]
     options = [
         "--nbval-lax",
@@ -84,7 +87,11 @@ def run(paths: list[Path]) -> int:
     in_turn = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
     parallel = in_turn if len(files) > 1 else []
     command = [sys.executable, "-m", "pytest", *options, *parallel, *files]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    for path in paths:
+        kept = BUILD / ".doctrees" / "notebooks" / f"{path.stem}.doctree"
+        kept.unlink(missing_ok=True)
+    return status
 
 
 def main() -> int:

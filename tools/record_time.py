@@ -9,10 +9,9 @@ import json
 import time
 from pathlib import Path
 
-from project import BUILD
+from project import BUILD, LAST_RUN
 
 TIMES = BUILD / "times.json"
-LAST_RUN = BUILD / "last_run.json"
 
 
 def case(began: float, environment: Path, ran: int, of: int) -> str | None:

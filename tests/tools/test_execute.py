@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -110,6 +112,32 @@ def test_announced_times_change_only_when_they_differ():
         "04-scaling": 30.0,
         "16-new": 1.0,
     }
+
+
+def test_a_page_is_read_again_when_its_notebook_was_run(project, monkeypatch):
+    """Its source is the same, so Sphinx would keep the outputs of the last time."""
+    notebooks, kept = project / "notebooks", project / "_build/.doctrees/notebooks"
+    kept.mkdir(parents=True)
+    for name in ("run", "new", "other"):
+        (kept / f"{name}.doctree").touch()
+    (kept / "new.doctree").unlink()
+    monkeypatch.setattr(execute, "ROOT", project)
+    done = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(execute.subprocess, "run", lambda *_, **__: done)
+    assert execute.run([notebooks / "run.ipynb", notebooks / "new.ipynb"]) == 1
+    assert [path.stem for path in kept.iterdir()] == ["other"]
+
+
+def test_a_chapter_that_has_not_run_keeps_its_announced_time(tmp_path, monkeypatch):
+    """An empty cache would otherwise empty the file."""
+    store = tmp_path / "run_times.json"
+    shutil.copy(announce_times.STORE, store)
+    before = store.read_bytes()
+    monkeypatch.setattr(announce_times, "STORE", store)
+    monkeypatch.setattr(announce_times, "CACHE", tmp_path / "cache")
+    with pytest.raises(SystemExit, match=r"has not run yet: 'make book' runs it\."):
+        announce_times.main()
+    assert store.read_bytes() == before
 
 
 def test_two_builds_are_compared_only_when_there_are_outputs(tmp_path, monkeypatch):
