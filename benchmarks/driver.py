@@ -25,11 +25,10 @@ from aiayn.errors import InputError
 from aiayn.machine import describe_machine
 from benchmarks.environments import NotInstallableError, python_of, versions
 from benchmarks.peers import PEERS, Peer
+from benchmarks.summary import PRODUCT
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
-PRODUCT = "matrix_product"
-"""The name under which the record holds the machine's own measure."""
 NOT_INSTALLED = "not installed: "
 """How the record's reason begins for a peer that has no environment."""
 MINUTES = 120  # that one measurement may take
@@ -219,11 +218,12 @@ def _command(kind: str, words: list[str]) -> str:
 
 
 def _digest_of_the_code() -> str:
-    """Of what measures: a median over two versions of it would be of neither."""
+    """Of what measures and is measured: a median over two versions is of neither."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
-        if ".environments" not in path.parts:
-            digest.update(path.read_bytes())
+    for folder in ("benchmarks", "src"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if ".environments" not in path.parts:
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

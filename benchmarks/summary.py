@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 PRODUCT = "matrix_product"
+"""The name under which a record holds the machine's own measure."""
 OURS = "ours"
 
 Record = dict[str, Any]

@@ -90,6 +90,20 @@ def test_another_version_of_the_benchmark_begins_a_new_record(
     assert len(asked) == len(record["measurements"]) == 3
 
 
+@pytest.mark.parametrize("name", ["benchmarks/worker.py", "src/aiayn/model/cache.py"])
+def test_what_measures_and_what_is_measured_are_one_version(
+    name, tmp_path, monkeypatch
+):
+    """Two changes that no commit holds have the same HEAD."""
+    monkeypatch.setattr(driver, "ROOT", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text("x = 1\n")
+    before = driver._digest_of_the_code()
+    path.write_text("x = 2\n")
+    assert driver._digest_of_the_code() != before
+
+
 def test_a_record_names_every_command_that_added_to_it(tmp_path, asked, monkeypatch):
     for rounds in ("1", "2", "2"):
         monkeypatch.setattr(driver.sys, "argv", ["", "--rounds", rounds])
