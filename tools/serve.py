@@ -6,19 +6,20 @@ A build that fails says why and leaves the pages as they were.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from project import BUILD, ROOT
+from project import BUILD, ROOT, SITE_SOURCES
 
 SITE = BUILD / "html"
-WATCHED = ("_config.yml", "_toc.yml", "book", "notebooks")
 PAUSE = 0.5  # seconds between two looks
 EVENTS = "/-/rebuilt"
 SCRIPT = "/-/reload.js"  # a file: the pages' policy lets no other script into them
@@ -102,13 +103,16 @@ class Handler(SimpleHTTPRequestHandler):
 
 def look(root: Path = ROOT) -> dict[Path, int]:
     """When each watched file was last written."""
-    places = [root / name for name in WATCHED]
-    files = [p for place in places for p in (place, *place.rglob("*")) if p.is_file()]
-    return {
-        path: path.stat().st_mtime_ns
-        for path in files
-        if "__pycache__" not in path.parts and not path.name.startswith(".")
-    }
+    files = [root / name for name in SITE_SOURCES if (root / name).is_file()]
+    for name in SITE_SOURCES:
+        for folder, _, inside in os.walk(root / name):
+            files += [Path(folder, file) for file in inside]
+    found = {}
+    for path in files:
+        if "__pycache__" not in path.parts and not path.name.startswith("."):
+            with suppress(OSError):  # it has gone since it was listed
+                found[path] = path.stat().st_mtime_ns
+    return found
 
 
 def changes(root: Path = ROOT, pause: float = PAUSE) -> Iterator[list[Path]]:
@@ -168,13 +172,19 @@ def main() -> int:
         print("There is no site yet: run 'make book' first.")
         return 1
     builds = Builds()
+    try:
+        made = server(port, builds)
+    except OSError as error:
+        print(f"Port {port}: {error.strerror}. Try 'make serve PORT={port + 1}'.")
+        return 1
     threading.Thread(target=rebuild, args=(builds, ROOT), daemon=True).start()
     print(f"The book is at http://127.0.0.1:{port} until you press Ctrl-C.")
     print("Change a page or a notebook, and it is built and shown again.", flush=True)
-    try:
-        server(port, builds).serve_forever()
-    except KeyboardInterrupt:
-        print()
+    with made:
+        try:
+            made.serve_forever()
+        except KeyboardInterrupt:
+            print()
     return 0
 
 

@@ -1,6 +1,8 @@
 """Writing with the site beside: what changes is built, and open pages hear of it."""
 
 import re
+import socket
+import sys
 import threading
 import urllib.request
 from queue import Queue
@@ -103,3 +105,23 @@ def test_new_and_removed_files_count_but_no_byproducts(root):
     assert len(serve.look(root)) == len(before) + 1
     (root / "book" / "page.md").unlink()
     assert root / "book" / "page.md" not in serve.look(root)
+
+
+def test_a_file_that_has_gone_since_it_was_listed_is_passed_over(root):
+    """An editor's own comes and goes; a link to nothing is listed, and not there."""
+    before = serve.look(root)
+    (root / "book" / "gone.md").symlink_to("nothing")
+    assert serve.look(root) == before
+
+
+def test_a_port_that_is_taken_gets_a_sentence(root, monkeypatch, capsys):
+    """And the book is nowhere said to be."""
+    monkeypatch.setattr(serve, "SITE", root / "_build" / "html")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setattr(sys, "argv", ["", "--port", str(port)])
+        assert serve.main() == 1
+    printed = capsys.readouterr().out
+    assert f"Port {port}: Address already in use" in printed
+    assert f"make serve PORT={port + 1}" in printed
+    assert "The book is at" not in printed
