@@ -29,9 +29,13 @@ def compute(expression: str, names: Mapping[str, Any]) -> Any:
         names: Numbers and functions that it may use.
 
     Raises:
-        ValueError: It is more than arithmetic, or uses another name.
+        ValueError: It is more or less than arithmetic, or uses another name.
     """
-    return _value(ast.parse(expression.strip(), mode="eval").body, names)
+    try:
+        body = ast.parse(expression.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"it is no arithmetic: {error.msg}") from error
+    return _value(body, names)
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:

@@ -71,7 +71,10 @@ def main() -> int:
     parser.add_argument("--pages", nargs="+", help="only these, as in _toc.yml")
     parser.add_argument("--out", type=Path, default=BUILD / "book.pdf")
     given = parser.parse_args()
-    wanted = [p for p in contents() if not given.pages or p[0] in given.pages]
+    known = contents()
+    if unknown := set(given.pages or ()) - {path for path, _ in known}:
+        parser.error(f"not in _toc.yml: {', '.join(sorted(unknown))}.")
+    wanted = [page for page in known if not given.pages or page[0] in given.pages]
     book = make(BUILD / "html", wanted, given.out)
     size = given.out.stat().st_size / 1e6
     last = book[-1].first + len(book[-1])

@@ -25,6 +25,7 @@ PLACE = re.compile(r"<<(\w+)>>")
 TO_COMPUTE_WITH = {name: getattr(math, name) for name in ("sqrt", "log", "exp", "pi")}
 TO_COMPUTE_WITH |= {"int": int, "round": round, "abs": abs, "min": min, "max": max}
 WORDS = ("ask", "answer")
+PARTS = {"ask": str, "answer": str, "marks": int, "earns": dict}
 DECIDE = "True or false? Say why."  # such a question of the bank is the statement alone
 
 
@@ -38,6 +39,33 @@ def bank(path: Path = BANK) -> dict[str, dict[str, Any]]:
             "abcdefghijklmnopqrstuvwxyz", questions, strict=False
         )
     }
+
+
+def private(path: Path) -> dict[str, dict[str, Any]]:
+    """Questions of one's own by their names.
+
+    Raises:
+        SystemExit: There is no such file, or what is in it are no questions.
+    """
+    if not path.is_file():
+        raise SystemExit(f"{path}: there is no such file.")
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise SystemExit(f"{path}: it holds no questions by their names.")
+    own = {str(name): question for name, question in content.items()}
+    for name, question in own.items():
+        for key, kind in PARTS.items():
+            given = question.get(key) if isinstance(question, dict) else None
+            if not isinstance(given, kind):
+                raise SystemExit(f"{name}: `{key}` is missing, or no {kind.__name__}.")
+        marks = question["earns"].values()
+        earned = sum(many for many in marks if isinstance(many, int | float))
+        if earned != question["marks"]:
+            raise SystemExit(
+                f"{name}: it has {question['marks']} marks, but what `earns` lists "
+                f"makes {earned}."
+            )
+    return own
 
 
 def variant(question: dict[str, Any], draw: random.Random) -> dict[str, Any]:
@@ -110,9 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = parser.parse_args(arguments)
     known = bank()
     if words.private:
-        if not words.private.is_file():
-            raise SystemExit(f"{words.private}: there is no such file.")
-        own = yaml.safe_load(words.private.read_text(encoding="utf-8"))
+        own = private(words.private)
         if both := sorted(set(own) & set(known)):
             raise SystemExit(
                 f"{', '.join(both)}: the public bank has that name already."

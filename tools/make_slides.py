@@ -24,12 +24,14 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="such as 03-attention; all by default")
     parser.add_argument("--out", type=Path, default=SLIDES, help="the folder to write")
     given = parser.parse_args()
+    known = {path.stem: path for path in notebook_paths()}
+    if unknown := [name for name in given.names if name not in known]:
+        parser.error(f"no such chapter: {', '.join(unknown)}.")
     cache = get_cache(CACHE)
     place_assets(given.out)
     decks = {}
-    for path in notebook_paths():
-        if given.names and path.stem not in given.names:
-            continue
+    for name in given.names or known:
+        path = known[name]
         notebook = nbformat.read(path, as_version=4)
         try:
             _, notebook = cache.merge_match_into_notebook(notebook)
@@ -37,9 +39,9 @@ def main() -> int:
             print(f"{path.name} has no outputs yet: run 'make book' first.")
             return 1
         slides = slides_of(notebook)
-        page = deck_page(slides, path.stem)
-        (given.out / f"{path.stem}.html").write_text(page, encoding="utf-8")
-        decks[path.stem] = slides[0].title
+        page = deck_page(slides, name)
+        (given.out / f"{name}.html").write_text(page, encoding="utf-8")
+        decks[name] = slides[0].title
     if not given.names:
         (given.out / "index.html").write_text(index_page(decks), encoding="utf-8")
     print(f"{len(decks)} decks: open {given.out}/index.html.")

@@ -41,3 +41,9 @@ def test_arithmetic(expression, value):
 def test_anything_else_is_refused(expression):
     with pytest.raises(ValueError, match=r"no arithmetic with|too large"):
         compute(expression, NAMES)
+
+
+@pytest.mark.parametrize("expression", ["1 +", "", "a b", "(1"])
+def test_what_is_less_than_arithmetic_is_refused_too(expression):
+    with pytest.raises(ValueError, match="it is no arithmetic: "):
+        compute(expression, NAMES)

@@ -94,7 +94,42 @@ def test_an_unknown_question_is_named(tmp_path):
 
 def test_a_private_question_may_not_hide_a_public_one(tmp_path):
     """It would be drawn in its place without a word."""
-    path = tmp_path / "own.yml"
-    path.write_text(yaml.safe_dump({"3a": OWN["scale"]}), encoding="utf-8")
+    path = stored(tmp_path, {"3a": OWN["scale"]})
     with pytest.raises(SystemExit, match="3a: the public bank has that name"):
         drawn(tmp_path, "3a", "--private", str(path))
+
+
+def stored(tmp_path, content):
+    path = tmp_path / "own.yml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "it holds no questions"),
+        ({"mine": "Why?"}, "mine: `ask` is missing, or no str"),
+        ({"mine": OWN["scale"] | {"answer": None}}, "mine: `answer` is missing"),
+        (
+            {"mine": OWN["scale"] | {"earns": [3]}},
+            "mine: `earns` is missing, or no dict",
+        ),
+        (
+            {"mine": OWN["scale"] | {"marks": 5}},
+            "5 marks, but what `earns` lists makes 3",
+        ),
+        ({"mine": OWN["scale"] | {"earns": {"all": "3"}}}, "3 marks, but .* makes 0"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, content, words):
+    """Before anything is drawn from it."""
+    with pytest.raises(SystemExit, match=words):
+        drawn(tmp_path, "3a", "--private", str(stored(tmp_path, content)))
+
+
+def test_a_question_may_have_a_number_for_a_name(tmp_path):
+    """YAML reads one as a number, the command line as a word."""
+    path = stored(tmp_path, {7: OWN["scale"]})
+    paper, _ = drawn(tmp_path, "7", "--private", str(path))
+    assert "1 questions, 3 marks" in paper

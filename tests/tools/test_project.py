@@ -7,6 +7,9 @@ import chapters
 import pytest
 import yaml
 
+import audit
+import book_pdf
+import make_slides
 import project
 import readme
 import record_heads
@@ -193,3 +196,18 @@ def test_what_a_run_was_made_with_is_asked_for_first(tool, words, monkeypatch, c
     monkeypatch.setattr(sys, "argv", ["", *words, "--commit", "nothing"])
     with pytest.raises(SystemExit, match="git finds no commit 'nothing' here"):
         tool.main()
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [(make_slides, []), (book_pdf, ["--pages"]), (audit, ["--pages"])],
+)
+def test_a_page_that_there_is_not_is_named(tool, words, tmp_path, monkeypatch, capsys):
+    """And nothing is made of the others."""
+    (tmp_path / "index.html").touch()
+    monkeypatch.setattr(audit, "SITE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["", *words, "nowhere"])
+    with pytest.raises(SystemExit) as stopped:
+        tool.main()
+    assert stopped.value.code == 2
+    assert "nowhere" in capsys.readouterr().err.splitlines()[-1]
