@@ -116,11 +116,14 @@ def installed(python: Path) -> dict[str, str]:
 
 
 def make_fresh(folder: Path, python: Path) -> dict[str, str]:
-    """Take away what an earlier run installed; what is left is what Colab holds."""
+    """Undo what an earlier run installed or replaced; returns what Colab holds."""
     held = json.loads((folder / "held.json").read_text())
-    added = sorted(installed(python).keys() - held.keys())
-    if added:
+    there = installed(python)
+    if added := sorted(there.keys() - held.keys()):
         _pip(python, "uninstall", "--quiet", "--yes", *added)
+    lost = [f"{name}=={held[name]}" for name in held if there.get(name) != held[name]]
+    if lost:
+        _pip(python, "install", "--quiet", "--no-deps", *lost)
     return held
 
 

@@ -102,8 +102,9 @@ def _open_with_title_and_set_up(notebook: NotebookNode, path: Path, root: Path) 
         cells[0].source = "\n\n".join(parts)
     stored = [cell for cell in cells if cell.get("id") == SET_UP_ID]
     cell = stored[0] if stored else nbformat.v4.new_code_cell(id=SET_UP_ID)
-    if not stored:
-        cells.insert(1, cell)
+    if stored:
+        cells.remove(cell)
+    cells.insert(1, cell)
     cell.source = set_up_cell(path.stem, root)
     cell.metadata = nbformat.from_dict(SET_UP_METADATA)
 

@@ -217,3 +217,29 @@ def test_taking_a_cell_apart():
     assert (value.check, value.again) == ("chapter_03.tie(answer_3_5)", "")
     with pytest.raises(solutions.FormError, match="one check, with one argument"):
         take_apart("chapter_03.tie(1)\nchapter_03.tie(2)", "3.5")
+    with pytest.raises(solutions.FormError, match="f: its body must begin on a line"):
+        take_apart("def f(x): return x\n\n\nchapter_03.soft_lookup(f)", "3.1")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "def f(q):  # (n, d)",
+        "def f(\n    q,\n    k,  # keys: as many\n) -> dict[str, int]:  # by name",
+        'def f(q, sign=":"):',
+        "@torch.no_grad()\ndef f(q):",
+    ],
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for x in q:\n        print(x)",
+        '    """What it does:\n\n    all.\n    """\n    return q',
+        "    # why:\n\n    return q",
+        "    @wraps(q)\n    def g():\n        return q\n\n    return g",
+    ],
+)
+def test_a_solution_begins_where_the_functions_head_ends(head, body):
+    """Whatever stands behind its colon, and whatever comes first below it."""
+    parts = take_apart(f"{head}\n{body}\n\n\nchapter_03.soft_lookup(f)", "3.1")
+    assert parts.answer == f"{head}\n    {BEGIN}\n{body}\n    {END}"

@@ -159,3 +159,20 @@ def test_a_python_is_looked_for_where_it_may_be(tmp_path, monkeypatch, capsys):
     assert colab.find_python("9.9") == str(kept / "python")
     assert colab.find_python("9.8") == sys.executable
     assert "Colab runs Python 9.8, and none was found" in capsys.readouterr().out
+
+
+def test_what_an_earlier_run_left_is_undone(tmp_path, monkeypatch):
+    """What it added goes; what it replaced, or took away, comes back as it was."""
+    held = {"numpy": "2.1.3", "torch": "2.11.0", "tqdm": "4.67.1"}
+    (tmp_path / "held.json").write_text(json.dumps(held))
+    there = {"numpy": "2.4.6", "torch": "2.11.0", "tyro": "1.0"}
+    monkeypatch.setattr(colab, "installed", lambda python: there)
+    asked = []
+    monkeypatch.setattr(colab, "_pip", lambda python, *words: asked.append(words))
+    assert colab.make_fresh(tmp_path, sys.executable) == held
+    names = [[w for w in words if not w.startswith("-")] for words in asked]
+    assert names == [["uninstall", "tyro"], ["install", "numpy==2.1.3", "tqdm==4.67.1"]]
+    there = held
+    asked.clear()
+    colab.make_fresh(tmp_path, sys.executable)
+    assert asked == []

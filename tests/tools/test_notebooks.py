@@ -147,3 +147,12 @@ def test_first_cell_must_be_the_title(store):
     path, root = store(new_code_cell("x = 1"))
     path.write_text(notebooks.normal_form(path, root), encoding="utf-8")
     assert "must open with the title" in next(notebooks.complaints(path, root))
+
+
+def test_a_set_up_cell_that_was_moved_comes_back_below_the_title(store):
+    """What stands above it would run without seeds; in Colab, without the package."""
+    path, root = store(new_markdown_cell("# T", id="title"), new_code_cell("x", id="x"))
+    normal = notebooks.normal_form(path, root)
+    title, set_up, cell = cells_of(normal)
+    path, root = store(title, cell, set_up)
+    assert notebooks.normal_form(path, root) == normal

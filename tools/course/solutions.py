@@ -133,9 +133,12 @@ def _marked_body(lines: list[str], function: ast.FunctionDef) -> str:
     text = "\n".join(lines)
     if BEGIN in text:
         return text
-    head = function.lineno
-    while not lines[head - 1].rstrip().endswith(":"):
-        head += 1
-    indent = " " * function.body[0].col_offset
+    first = function.body[0]
+    if lines[first.lineno - 1][: first.col_offset].strip():
+        raise FormError(f"{function.name}: its body must begin on a line of its own.")
+    head = min(n.lineno for n in (first, *getattr(first, "decorator_list", ()))) - 1
+    while lines[head - 1].strip()[:1] in ("", "#"):
+        head -= 1  # a comment above the first statement is in the body too
+    indent = " " * first.col_offset
     marked = [*lines[:head], indent + BEGIN, *lines[head:], indent + END]
     return "\n".join(marked)
