@@ -56,19 +56,23 @@ def find_browser() -> tuple[str, str] | None:
     return (browser, driver) if browser and driver else None
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Sends files, without a line for each."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
     """The folder as a site on this machine; yields its address."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    answer = functools.partial(handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
 
 
 class Browser:

@@ -5,22 +5,17 @@ installed. Its scores depend on what else the machine does, so the median of sev
 runs counts.
 """
 
-import functools
 import gzip
-import http.server
 import json
 import os
 import shutil
 import statistics
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from browser import find_browser
+from browser import Quiet, find_browser, served
 from site_checks import COMPRESSED_BY_A_HOST
 
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
@@ -32,13 +27,10 @@ def find_lighthouse() -> str | None:
     return os.environ.get("LIGHTHOUSE") or shutil.which("lighthouse")
 
 
-class Compressing(http.server.SimpleHTTPRequestHandler):
+class Compressing(Quiet):
     """Sends text compressed, and lets browsers keep what has a digest in its name."""
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (the base class calls it so)
         """Answer with the file, compressed where that helps."""
         path = Path(self.translate_path(self.path))
         if path.suffix not in COMPRESSED_BY_A_HOST or not path.is_file():
@@ -53,16 +45,6 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(content)
 
 
-@contextmanager
-def served_compressed(folder: Path) -> Iterator[str]:
-    """The folder as a site on this machine; yields its address."""
-    handler = functools.partial(Compressing, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
 def measure(site: Path, page: str, runs: int = RUNS) -> dict[str, Any]:
     """Median scores (0 to 100) of several runs with the profile of a phone.
 
@@ -70,7 +52,7 @@ def measure(site: Path, page: str, runs: int = RUNS) -> dict[str, Any]:
         The page, Lighthouse's version, and for each category all scores and the median;
         and the audits that cost points in the last run.
     """
-    with served_compressed(site) as address:
+    with served(site, Compressing) as address:
         reports = [_report(address + page) for _ in range(runs)]
     scores = {
         name: [round(100 * r["categories"][name]["score"]) for r in reports]

@@ -7,7 +7,6 @@ in Colab: with the oldest and the pinned ones, `make colab` and the book show th
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 from colab import run_chapters, snapshot
+from pins import pins
 from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
@@ -25,10 +25,10 @@ RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
 TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "pytest-xdist")
 
 
-def pins(root: Path = ROOT) -> dict[str, str]:
-    """What requirements.txt pins."""
-    lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return dict(re.findall(r"^([\w.-]+)==(\S+)$", "\n".join(lines), re.MULTILINE))
+def pinned(root: Path = ROOT) -> dict[str, str]:
+    """What requirements.txt pins, one version each."""
+    found = pins((root / "requirements.txt").read_text(encoding="utf-8"))
+    return {name: version for name, (version,) in found.items()}
 
 
 def wanted(kind: str, root: Path = ROOT) -> list[str]:
@@ -41,7 +41,7 @@ def wanted(kind: str, root: Path = ROOT) -> list[str]:
     found = dict(bound.split(">=") for bound in bounds)
     if kind == "newest":
         return [*found, RUNNER]
-    versions = found if kind == "lowest" else pins(root)
+    versions = found if kind == "lowest" else pinned(root)
     chosen = [f"{name}=={versions[name]}" for name in found]
     return [*chosen, RUNNER] if kind == "lowest" else chosen
 
@@ -60,7 +60,7 @@ def make_environment(folder: Path, kind: str) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    tools = [*(f"{name}=={pins()[name]}" for name in TOOLS), *build_tools()]
+    tools = [*(f"{name}=={pinned()[name]}" for name in TOOLS), *build_tools()]
     pip = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
     subprocess.run([*pip, *wanted(kind), *tools], check=True)
     again = ["--no-deps", "--force-reinstall"]

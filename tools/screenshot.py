@@ -12,6 +12,7 @@ from pathlib import Path
 
 from browser import Browser, browsing
 from project import BUILD
+from site_checks import UNFOLD
 
 STRETCH = 1600  # CSS pixels
 
@@ -52,9 +53,7 @@ def _shoot(browser: Browser, page: str, width: int, theme: str, given) -> None:
     browser.look(width, theme)
     browser.open(f"{page}.html")
     if given.unfold:
-        browser.run(
-            "for (const d of document.querySelectorAll('details')) d.open = true"
-        )
+        browser.run(UNFOLD)
     length = browser.run("return document.documentElement.scrollHeight")
     top = 0 if given.whole else min(given.part * STRETCH, length)
     height = length if given.whole else min(STRETCH, length - top)

@@ -40,4 +40,4 @@ def test_the_supported_versions_are_those_of_the_metadata(name):
         return
     bounds = [*project.requirements(), *project.requirements("book")]
     assert f"{name.lower()}>={row[0]}" in bounds
-    assert releases.pins()[name.lower()].startswith(f"{row[1]}.")
+    assert releases.pinned()[name.lower()].startswith(f"{row[1]}.")

@@ -25,7 +25,7 @@ def test_the_lowest_are_the_bounds_and_the_newest_are_free():
 
 def test_the_pinned_are_the_books(tmp_path):
     """Every requirement of the package and every tool of its tests has its pin."""
-    pins = releases.pins()
+    pins = releases.pinned()
     assert set(releases.TOOLS) <= pins.keys()
     for one in releases.wanted("pinned"):
         name, version = one.split("==")

@@ -2,12 +2,16 @@
 
 import gzip
 import sys
-from contextlib import nullcontext
+import urllib.error
+import urllib.request
+from contextlib import nullcontext, suppress
 
 import audit_table
 import pytest
 
 import audit
+import browser
+import lighthouse
 import site_checks
 from aiayn.checkpoint import read_json, write_json
 
@@ -164,3 +168,18 @@ def test_only_a_whole_audit_is_kept(clean, tmp_path, monkeypatch, words, kept):
     assert path.exists() is kept
     if kept:
         assert read_json(path)["pages"].keys() == {"book/a.html", "book/b.html"}
+
+
+def test_a_site_is_served_until_something_fails(tmp_path):
+    """Compressed where it is asked for; afterwards nobody answers."""
+    page(tmp_path, "a.html", "Hello.")
+    whole = (tmp_path / "a.html").read_bytes()
+    with suppress(RuntimeError), browser.served(tmp_path) as address:
+        assert urllib.request.urlopen(f"{address}a.html").read() == whole
+        raise RuntimeError
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        urllib.request.urlopen(f"{address}a.html")
+    with browser.served(tmp_path, lighthouse.Compressing) as address:
+        answer = urllib.request.urlopen(f"{address}a.html")
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(answer.read()) == whole

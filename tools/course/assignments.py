@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 
 from course.exercises import Exercise
 from course.needs import cells_needed
+from notebooks import SET_UP_ID
 
-SET_UP = "set-up"
 INTRODUCTION = """\
 # {title}: exercises
 
@@ -54,7 +54,7 @@ def make_assignment(
         place: the repository's address and branch.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    (set_up,) = (cell for cell in code if cell.id == SET_UP)
+    (set_up,) = (cell for cell in code if cell.id == SET_UP_ID)
     code.remove(set_up)
     title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
     address, branch = place

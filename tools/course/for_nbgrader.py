@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course.assignments import ANSWER_HERE, FROM_THE_CHAPTER, Assignment
 from course.exercises import Exercise
-from notebooks import METADATA
+from notebooks import METADATA, SET_UP_ID
 
 SCHEMA = 3  # of nbgrader's cell metadata
 CONFIG = '''\
@@ -47,7 +47,7 @@ def nbgrader_source(assignment: Assignment) -> NotebookNode:
     notebook = new_notebook(metadata=copy.deepcopy(METADATA))
     cells = [
         _locked(new_markdown_cell(assignment.introduction, id="introduction")),
-        _locked(new_code_cell(assignment.set_up.source, id="set-up")),
+        _locked(new_code_cell(assignment.set_up.source, id=SET_UP_ID)),
     ]
     if assignment.before:
         cells.append(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from nbformat import NotebookNode
 
 from course.exercises import read_exercises
+from notebooks import SET_UP_ID
 
 HEADING = re.compile(r"^(#{1,4}) (.+)$")
 LEAD = re.compile(r"^> \*\*(?:From )?(?:The )?([A-Za-z-]+)", re.IGNORECASE)
@@ -47,7 +48,7 @@ def slides_of(notebook: NotebookNode) -> list[Slide]:
     reader = _Reader(slides, _list_of_exercises(notebook))
     for cell in notebook.cells[1:]:
         wanted = cell.metadata.get("slideshow", {}).get("slide_type", "")
-        if wanted == "skip" or cell.id == "set-up":
+        if wanted == "skip" or cell.id == SET_UP_ID:
             continue
         if cell.cell_type == "markdown":
             reader.read_markdown(cell.source, wanted)

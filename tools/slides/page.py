@@ -36,7 +36,7 @@ INDEX = (OWN / "index.html").read_text(encoding="utf-8")
 NOTEBOOK_LINK = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 BOOK_LINK = re.compile(r'href="\.\./book/([\w-]+)\.md(#[^"]*)?"')
 LOCAL_LINK = re.compile(r'<a href="#[^"]*">(.*?)</a>', re.DOTALL)
-STANDING_FOR = "text/html", "image/svg+xml", "image/png", "text/plain"
+STANDING_FOR = "text/html", "image/svg+xml", "text/plain"
 
 
 def place_assets(folder: Path) -> None:
@@ -145,8 +145,6 @@ def _outputs(cell) -> str:
         kind = next((kind for kind in STANDING_FOR if kind in data), None)
         if kind in {"text/html", "image/svg+xml"}:
             shown.append(data[kind])
-        elif kind == "image/png":
-            shown.append(f'<img alt="" src="data:image/png;base64,{data[kind]}">')
         elif kind:
             shown.append(f"<pre>{html.escape(data[kind])}</pre>")
     return "\n".join(shown)
