@@ -278,7 +278,9 @@ def piece(text, kind=1, score=0.0):
     return field(1, field(1, text) + score + field(3, kind))
 
 
-SPECIAL = piece(b"<pad>", 3) + piece(b"<s>", 3) + piece(b"</s>", 3) + piece(b"<unk>", 2)
+PAD, BOS, EOS = piece(b"<pad>", 3), piece(b"<s>", 3), piece(b"</s>", 3)
+UNKNOWN = piece(b"<unk>", 2)
+SPECIAL = PAD + BOS + EOS + UNKNOWN
 
 
 def model(*pieces, special=SPECIAL, kind=2, normaliser=b"", unknown="⁇", count=None):
@@ -294,38 +296,58 @@ def test_a_model_written_by_hand_is_read():
     assert tokenizer.pieces(tokenizer.encode("a aa")) == ["▁a", "▁a", "a"]
 
 
+# Each with the reason that is given.
 HOSTILE = {
-    "empty file": b"",
-    "text": b"This is no tokenizer.",
-    "cut short": model(piece(b"a"))[:-1],
-    "a number without end": b"\xff" * 20,
-    "a length beyond the file": b"\x0a\xff\xff\xff\x7f",
+    "empty file": (b"", "not byte-pair encoding"),
+    "text": (b"This is no tokenizer.", "an unknown kind of field"),
+    "cut short": (model(piece(b"a"))[:-1], "it is cut short"),
+    "a number without end": (b"\xff" * 20, "a number without end"),
+    "a length beyond the file": (b"\x0a\xff\xff\xff\x7f", "it is cut short"),
     # These end the process when sentencepiece reads them, or did in some release.
-    "piece without text": model(piece(b"")),
-    "enormous piece": model(piece(b"a" * 500_000)),
-    "piece with NUL": model(piece(b"a\0")),
-    "table of normalisation": model(piece(b"a"), normaliser=field(2, b"\xff" * 100)),
-    "piece that is not UTF-8": model(piece(b"\xff")),
-    "score that is no number": model(piece(b"a", score=float("nan"))),
-    "piece twice": model(piece(b"a"), piece(b"a")),
-    "piece of another kind": model(piece(b"a", kind=4)),
-    "second unknown": model(piece(b"a", kind=2)),
-    "no special tokens": model(piece(b"a"), special=b"", count=1),
-    "other order": model(special=SPECIAL[9:] + SPECIAL[:9], count=4),
-    "unigram": model(piece(b"a"), kind=1),
-    "wrong count": model(piece(b"a"), count=9),
-    "unknown written otherwise": model(piece(b"a"), unknown="\n"),
-    "normaliser twice": model(piece(b"a")) + field(3, b""),
-    "another part": model(piece(b"a")) + field(5, b""),
-    "a number for a part": model(piece(b"a")) + field(1, 7),
+    "piece without text": (model(piece(b"")), "an impossible piece"),
+    "enormous piece": (model(piece(b"a" * 500_000)), "an impossible piece"),
+    "piece with NUL": (model(piece(b"a\0")), "an impossible piece"),
+    "table of normalisation": (
+        model(piece(b"a"), normaliser=field(2, b"\xff" * 100)),
+        "it normalises text in its own way",
+    ),
+    "piece that is not UTF-8": (model(piece(b"\xff")), "can't decode byte 0xff"),
+    "score that is no number": (
+        model(piece(b"a", score=float("nan"))),
+        "an impossible score",
+    ),
+    "piece twice": (model(piece(b"a"), piece(b"a")), "a piece stands twice"),
+    "piece of another kind": (model(piece(b"a", kind=4)), "a piece of unknown type"),
+    "second unknown": (model(piece(b"a", kind=2)), "a piece of unknown type"),
+    "no special tokens": (
+        model(piece(b"a"), special=b"", count=1),
+        "the special tokens are not",
+    ),
+    "other order": (
+        model(special=BOS + PAD + EOS + UNKNOWN),
+        "the special tokens are not",
+    ),
+    "unigram": (model(piece(b"a"), kind=1), "not byte-pair encoding"),
+    "wrong count": (model(piece(b"a"), count=9), "the number of pieces is not what"),
+    "unknown written otherwise": (
+        model(piece(b"a"), unknown="\n"),
+        "it writes the unknown token in its own way",
+    ),
+    "normaliser twice": (model(piece(b"a")) + field(3, b""), "unexpected part 3"),
+    "another part": (model(piece(b"a")) + field(5, b""), "unexpected part 5"),
+    "a number for a part": (
+        model(piece(b"a")) + field(1, 7),
+        "a number where a part should be",
+    ),
 }
 
 
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_or_broken_file_gets_a_sentence(tmp_path, content):
+@pytest.mark.parametrize(("content", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_or_broken_file_gets_a_sentence(tmp_path, content, reason):
     path = tmp_path / "tokenizer.model"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"tokenizer\.model cannot be used: it is dam"):
+    said = rf"tokenizer\.model cannot be used: it is damaged, .*\(.*{reason}"
+    with pytest.raises(InputError, match=said):
         Tokenizer.load(path)
 
 

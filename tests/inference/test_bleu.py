@@ -44,17 +44,25 @@ def test_sums_may_be_many_at_once():
     assert bleu(rows).tolist() == [bleu(row) for row in rows]
 
 
+def system(wrong):
+    """Nine sentences of 5 to 13 words, at the end of each so many wrong ones."""
+    references = [list("abcdefghijklm"[:length]) for length in range(5, 14)]
+    return np.array(
+        [sentence_counts(r[: len(r) - wrong] + ["?"] * wrong, r) for r in references]
+    )
+
+
 def test_a_system_does_not_differ_from_itself():
-    rows = np.array([sentence_counts(list("abcde"), list("abcdx"))] * 9)
-    assert not bootstrap_differences(rows, rows).any()
+    """Sentences are unlike, so it would if each side had a draw of its own."""
+    assert not bootstrap_differences(system(1), system(1)).any()
 
 
 def test_a_system_that_is_better_everywhere_is_better_in_each_draw():
-    good = np.array([sentence_counts(list("abcdef"), list("abcdef"))] * 9)
-    bad = np.array([sentence_counts(list("abcdxy"), list("abcdef"))] * 9)
+    good, bad = system(0), system(2)
     differences = bootstrap_differences(good, bad, resamples=50, seed=3)
     assert (differences > 0).all()
     assert differences.shape == (50,)
+    assert np.unique(differences).size > 1  # the draws are not one and the same
     assert np.array_equal(
         differences, bootstrap_differences(good, bad, resamples=50, seed=3)
     )
