@@ -108,6 +108,12 @@ def test_trains_with_the_changes_that_were_typed(aiayn, folder, tmp_path):
     assert status == 0, err
     assert f"aiayn translate {output}" in out
     assert RunFolder(output).read_log()[-1]["event"] == "average"
+    recipe = TrainingConfig.grammar()
+    changes = {"corpus": str(folder), "output": output}
+    changes |= {"steps": 3, "tokens_per_batch": 64}
+    model = replace(recipe.model, vocab_size=30, dropout=0.0)
+    config = TrainingConfig.from_dict(read_json(RunFolder(output).config))
+    assert config == replace(recipe, **changes, model=model)
 
 
 def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_path):
@@ -277,9 +283,10 @@ def test_an_output_that_is_a_file(aiayn, folder, run, tmp_path, below):
 
 
 def test_shows_a_corpus(aiayn, folder):
-    status, out, _ = aiayn("corpus", folder, "--samples", 1)
+    status, out, _ = aiayn("corpus", folder, "--samples", 2)
     assert status == 0
-    assert "en  a dog runs\nde  a dog runs" in out
+    shown = "en  a dog runs\nde  a dog runs\n\nen  a cat runs\nde  a cat runs\n\nsplit "
+    assert out.startswith(shown)
     assert "validation" in out
 
 
@@ -456,13 +463,21 @@ def test_a_standard_input_that_is_closed(aiayn, run, monkeypatch):
     assert "There is no standard input: give sentences or --file." in said
 
 
-def test_a_reader_that_leaves_early_is_no_error(run):
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    command = f"{sys.executable} -m aiayn translate {run.path} a b c d | head -n 1"
-    done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, env=environment, timeout=60
-    )
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("weights", [[], ["--weights"]])
+def test_a_reader_that_leaves_early_is_no_error(run, weights):
+    """Whether each answer is written at once, or all of them at the end."""
+    nobody, output = os.pipe()
+    os.close(nobody)
+    words = ["translate", run.path, "a dog", *weights]
+    with os.fdopen(output) as stream:
+        done = subprocess.run(
+            [sys.executable, "-m", "aiayn", *words],
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": ""},  # else nothing waits
+            timeout=60,
+        )
+    assert done.stderr == b""
 
 
 def test_export_says_what_is_missing_or_cannot_be(aiayn, run, monkeypatch):

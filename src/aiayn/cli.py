@@ -445,6 +445,7 @@ def main() -> None:
             "translate with it, score it. Begin with: aiayn train grammar",
             config=(tyro.conf.AvoidSubcommands,),
         )
+        print(end="", flush=True)  # what fails after this is caught nowhere
     except InputError as error:
         sys.exit(_complain(str(error), 2))
     except (MemoryError, RuntimeError) as error:
