@@ -213,7 +213,11 @@ def report(main: Callable[[], None]) -> None:
 
 def _command(kind: str, words: list[str]) -> str:
     """What was typed, without the paths of this machine."""
-    shown = [Path(w).name if Path(w).is_absolute() else w for w in words]
+    shown = []
+    for word in words:
+        option = word[: word.find("=") + 1] if word.startswith("-") else ""
+        value = Path(word.removeprefix(option))
+        shown.append(f"{option}{value.name}" if value.is_absolute() else word)
     return shlex.join(["python", "-m", f"benchmarks.{kind}", *shown])
 
 

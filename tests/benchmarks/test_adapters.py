@@ -60,17 +60,20 @@ def test_greedy_searches_agree(model):
 
 
 def test_training_steps_take_the_same_loss_and_move_alike(model):
-    """Two steps, so that the second loss depends on the first update."""
+    """Adam's first step sees only the gradients' signs; the later ones their sizes."""
     theirs, schedule = torch_nn.with_weights_of(model), shared.Schedule(100)
+    for name, parameter in theirs.named_parameters():
+        if "attn" in name and name.endswith("bias"):  # ours has none to move
+            parameter.requires_grad_(False)
     our_step = ours.training_step(copy.deepcopy(model), False, schedule)
     their_step = torch_nn.training_step(theirs, False, schedule)
-    our_losses = [our_step(SOURCE, TARGET) for _ in range(2)]
-    their_losses = [their_step(SOURCE, TARGET) for _ in range(2)]
-    # float32 sums in another order; torch's attention has biases that ours has not,
-    # and its second step moves them from zero by the learning rate, 2.5e-4.
-    assert_close(our_losses[0].float(), their_losses[0], rtol=1e-5, atol=0)
-    assert_close(our_losses[1].float(), their_losses[1], rtol=1e-3, atol=0)
-    assert our_losses[1] < our_losses[0]
+    our_losses, their_losses = (
+        torch.stack([step(SOURCE, TARGET).float() for _ in range(5)])
+        for step in (our_step, their_step)
+    )
+    # float32 rounds at 6e-8, and either side may do so at each of a hundred additions.
+    assert_close(our_losses, their_losses, rtol=1e-5, atol=0)
+    assert (our_losses.diff() < 0).all()
 
 
 def test_operations_are_counted_as_torch_counts_them(model):

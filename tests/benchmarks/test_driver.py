@@ -124,9 +124,9 @@ def test_memory_is_not_what_the_parent_once_held():
 
 
 def test_a_record_names_no_folder_of_the_machine():
-    words = ["/some/where/run", "--rounds", "2"]
+    words = ["/some/where/run", "--rounds", "2", "--output=/else/where/r.json"]
     command = driver._command("decoding", words)
-    assert command == "python -m benchmarks.decoding run --rounds 2"
+    assert command == "python -m benchmarks.decoding run --rounds 2 --output=r.json"
 
 
 def test_a_peer_that_fails_is_named_with_the_reason(tmp_path, asked):

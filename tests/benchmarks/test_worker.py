@@ -6,21 +6,29 @@ import pytest
 import torch
 
 from aiayn.model import TransformerConfig
-from benchmarks import worker, workload
+from benchmarks import gpu, worker, workload
+from benchmarks.peers.shared import Schedule
 
 CONFIG = TransformerConfig.tiny(
     vocab_size=50, d_model=8, num_heads=2, d_ff=8, dropout=0.0
 )
+APART = (
+    torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]]),
+    torch.tensor([[4, 11, 2, 0], [21, 13, 17, 2]]),
+)
+TOGETHER = tuple(side[side != 0][None] for side in APART)  # the same pairs in one row
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    """Two batches, one of them to warm up."""
+def save(tmp_path, monkeypatch):
+    """Writes a batch that is timed, after a number of times to warm up."""
     monkeypatch.setattr(workload, "WORK", tmp_path)
-    warm, timed = ((torch.randint(4, 50, (3, 5)), torch.randint(4, 50, (3, 4))),) * 2
-    timed[1][0, 2:] = 0
-    content = {"config": asdict(CONFIG), "warm_up": [warm], "timed": [timed]}
-    return workload.save(content, "gpu_sorted")
+
+    def write(batch, warm_up):
+        content = {"config": asdict(CONFIG), "warm_up": [batch] * warm_up}
+        return workload.save(content | {"timed": [batch]}, "gpu_sorted")
+
+    return write
 
 
 def measured(path, peer, form):
@@ -30,20 +38,39 @@ def measured(path, peer, form):
     )
 
 
-def test_all_forms_take_the_same_step(path):
-    found = [measured(path, "ours", form) for form in ("eager", "plain")]
-    theirs = measured(path, "torch_nn", "eager")
-    for result in (*found, theirs):
-        assert result["seconds"] > 0
-        assert result["warm_up_seconds"] > 0
-        assert result["target_tokens"] == 10
-        assert result["flops"] == found[0]["flops"] > 0
-    # The same weights, drawn with the same seed; bfloat16 has three digits.
-    assert found[0]["loss"] == pytest.approx(found[1]["loss"], rel=1e-2)
+def test_forms_without_a_compiler_take_the_same_steps(save, monkeypatch):
+    """Twelve of them, at a rate at which it shows; the loss is that of the last."""
+    monkeypatch.setattr(worker, "Schedule", lambda: Schedule(warmup_steps=100))
+    rounded = 1e-2  # bfloat16 has three digits
+    losses = {}
+    for peer, form, batch in (
+        ("ours", "eager", APART),
+        ("ours", "plain", APART),
+        ("ours", "eager-packed", TOGETHER),
+        ("torch_nn", "eager", APART),
+    ):
+        early, late = (measured(save(batch, n), peer, form) for n in (0, 10))
+        assert late["seconds"] > 0
+        assert late["warm_up_seconds"] > 0
+        assert late["target_tokens"] == 7
+        assert late["flops"] == workload.training_step_flops(CONFIG, APART)
+        assert late["loss"] < (1 - 5 * rounded) * early["loss"]
+        losses[peer, form] = late["loss"]
+    # The same weights, drawn with the same seed.
+    eager = pytest.approx(losses["ours", "eager"], rel=rounded)
+    assert losses["ours", "plain"] == eager
+    assert losses["ours", "eager-packed"] == eager
 
 
-def test_a_training_step_is_timed_when_its_shape_is_known(path, monkeypatch):
+def test_a_form_takes_the_batches_that_its_name_ends_in():
+    found = {form: gpu._kind(form) for form in gpu.FORMS}
+    others = {"compiled-unsorted": "unsorted", "compiled-packed": "packed"}
+    assert found == dict.fromkeys(gpu.FORMS, "sorted") | others
+
+
+def test_a_training_step_is_timed_when_its_shape_is_known(save, monkeypatch):
     monkeypatch.setattr(workload, "CONFIG", CONFIG)
+    path = save(APART, 1)
     job = {"peer": "ours", "workload": str(path), "case": {"precision": "fp32"}}
     steps = []
     adapter = worker.import_module("benchmarks.peers.ours")

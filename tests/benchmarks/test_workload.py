@@ -43,7 +43,7 @@ def test_batches_are_as_full_as_they_may_be():
 
 
 def test_drawn_batches_are_padded_rows_of_a_like_mean_length():
-    """Sorted by length they hold four times as many tokens in as many places."""
+    """Sorted by length they hold more than twice as many tokens in as many places."""
     padding, lengths = {}, {}
     for kind in ("sorted", "unsorted", "packed"):
         batches = drawn_batches(kind, 3000, 12)
