@@ -27,16 +27,16 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot open a folder")
 def test_the_file_and_then_its_folder_are_on_the_disk(tmp_path, monkeypatch):
     """Without its name in the folder, a file is lost when the power fails."""
-    flushed, flush = [], os.fsync
+    path, flushed, flush = tmp_path / "new", [], os.fsync
 
     def spy(handle):
-        flushed.append(stat.S_ISDIR(os.fstat(handle).st_mode))
+        flushed.append((stat.S_ISDIR(os.fstat(handle).st_mode), path.exists()))
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", spy)
-    with write_atomically(tmp_path / "new") as stream:
+    with write_atomically(path) as stream:
         stream.write(b"x")
-    assert flushed == [False, True]
+    assert flushed == [(False, False), (True, True)]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

@@ -55,11 +55,15 @@ def test_a_processor_with_units_for_bfloat16_uses_them(
 
 def test_a_torch_that_does_not_know_its_processor_multiplies_in_float32(monkeypatch):
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.delattr(torch.cpu, name)
+        monkeypatch.delattr(torch.cpu, name, raising=False)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     assert resolve_precision("auto", CPU) is torch.float32
 
 
-def test_mps_keeps_float32():
+def test_mps_keeps_float32(monkeypatch):
+    """Whatever the processor beside it could do."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     assert resolve_precision("auto", torch.device("mps")) is torch.float32
 
 

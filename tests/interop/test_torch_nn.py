@@ -87,12 +87,15 @@ def test_the_copies_are_the_receivers_own(make):
 
 def test_mode_type_and_rates_go_along(make):
     """torch drops inside attention and after the ReLU too, where the paper does not."""
-    model = make(dropout=0.25).double().train()
-    stacks = to_torch(model)
+    rates = {"dropout": 0.25, "attention_dropout": 0.1, "activation_dropout": 0.2}
+    stacks = to_torch(make(**rates).double().train())
     assert stacks.training
-    layer = stacks.decoder.layers[0]
-    assert layer.linear1.weight.dtype == torch.float64
-    assert (layer.dropout1.p, layer.dropout.p, layer.self_attn.dropout) == (0.25, 0, 0)
+    encoder, decoder = stacks.encoder.layers[1], stacks.decoder.layers[1]
+    for layer in (encoder, decoder):
+        assert layer.linear1.weight.dtype == torch.float64
+        assert layer.dropout1.p == layer.dropout2.p == 0.25
+        assert (layer.dropout.p, layer.self_attn.dropout) == (0.2, 0.1)
+    assert (decoder.dropout3.p, decoder.multihead_attn.dropout) == (0.25, 0.1)
 
 
 def test_turned_positions_are_refused(make):
