@@ -16,6 +16,9 @@ FOLDERS = ("src", "tools", "book", "benchmarks")
 RUN_CODE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib"}
 RUN_CODE |= {"shelve", "marshal", "jsonpickle"}
 BUILT_IN = {"eval", "exec", "compile", "__import__"}
+# Functions that run code, or a line in a shell, that a file or a text holds.
+RUN_TEXT = {"os.system", "os.popen", "subprocess.getoutput", "runpy.run_path"}
+RUN_TEXT |= {"torch.jit.load", "torch.hub.load", "pandas.read_pickle"}
 
 # The bug clinic changes a line of this package's own text and runs it; chapter 3 runs a
 # listing as it is pasted. No file from outside is involved.
@@ -27,26 +30,38 @@ OWN_TEXT = {
 
 def faults(source):
     """What in a text of Python reads a file that could run code, or write anywhere."""
-    for node in ast.walk(ast.parse(source)):
+    # A notebook's cell may use what another has imported under its usual name.
+    known = {"np": "numpy", "pd": "pandas"}
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
+            known |= {alias.asname: alias.name for alias in node.names if alias.asname}
             names = {alias.name.split(".")[0] for alias in node.names}
             yield from (f"import {name}" for name in names & RUN_CODE)
         elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
             if (node.module or "").split(".")[0] in RUN_CODE:
                 yield f"from {node.module} import"
-        elif isinstance(node, ast.Call):
-            yield from _faults_of_call(node)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield from _faults_of_call(node, known)
 
 
-def _faults_of_call(call):
-    name = ast.unparse(call.func)
+def _faults_of_call(call, known):
+    first, dot, rest = ast.unparse(call.func).partition(".")
+    name = f"{known.get(first, first)}{dot}{rest}".removeprefix("builtins.")
     options = {option.arg: ast.unparse(option.value) for option in call.keywords}
     if name in BUILT_IN:
         yield f"{name}()"
-    if name in ("torch.load", "th.load") and options.get("weights_only") != "True":
+    if name in RUN_TEXT:
+        yield f"{name}: what it is given runs"
+    if name == "torch.load" and options.get("weights_only") != "True":
         yield "torch.load without weights_only=True"
     if options.get("allow_pickle", "False") != "False":
         yield f"{name}(allow_pickle=…)"
+    if name == "numpy.load" and len(call.args) > 2:
+        yield f"{name}: allow_pickle is its third argument"
     if name in ("yaml.load", "yaml.unsafe_load", "yaml.full_load"):
         yield f"{name} instead of yaml.safe_load"
     if name.endswith((".extractall", ".extract", "unpack_archive")):
@@ -92,11 +107,21 @@ def test_no_code_of_ours_reads_what_could_run():
         "import os, shelve",
         "torch.load(path)",
         "torch.load(path, weights_only=False)",
+        "from torch import load; load(path)",
+        "import torch as th; th.load(path)",
+        "torch.jit.load(path)",
+        "from torch import hub; hub.load(path, name)",
+        "pd.read_pickle(path)",
         "np.load(path, allow_pickle=True)",
+        "np.load(path, None, True)",
         "yaml.load(text, yaml.Loader)",
         "archive.extractall(folder)",
         "tar.extract(member)",
         "exec(text)",
+        "import builtins as b; b.exec(text)",
+        "os.system(line)",
+        "from subprocess import getoutput; getoutput(line)",
+        "runpy.run_path(path)",
         "subprocess.run(words, shell=True)",
     ],
 )
@@ -109,7 +134,8 @@ def test_what_must_not_be_there_would_be_found(text):
     [
         "model.eval()",
         "re.compile(x)",
-        "torch.load(path, weights_only=True)",
+        "from torch import load; load(path, weights_only=True)",
+        "np.load(path)",
         "yaml.safe_load(text)",
     ],
 )
