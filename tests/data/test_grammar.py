@@ -100,9 +100,9 @@ def test_sentences_are_written_as_one_writes_them(samples) -> None:
             assert not found, text
 
 
-def test_lengths_are_between_three_and_about_twenty_words(samples) -> None:
+def test_lengths_are_between_two_and_about_twenty_words(samples) -> None:
     lengths = [len(sample.source.split()) for sample in samples]
-    assert min(lengths) in (2, 3)
+    assert min(lengths) == 2
     assert 16 <= max(lengths) <= 24
     assert len(set(lengths)) > 12
 

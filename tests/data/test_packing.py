@@ -83,5 +83,6 @@ def test_a_pair_longer_than_a_row_has_one_of_its_own():
 
 def test_a_row_has_room_for_a_token():
     pairs = EncodedPairs.from_lists([([5, EOS_ID], [6, EOS_ID])])
-    with pytest.raises(InputError, match="row_length must be 1 or larger, not -1"):
-        pack_pairs(pairs, -1)
+    for length in (0, -1):
+        with pytest.raises(InputError, match=f"must be 1 or larger, not {length}"):
+            pack_pairs(pairs, length)

@@ -131,13 +131,21 @@ def test_weights_of_a_model_on_a_gpu_are_those_on_the_cpu(model):
     torch.testing.assert_close(found, expected)
 
 
-def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model):
+@pytest.mark.parametrize(
+    ("use", "place"),
+    [
+        ("encoder", "encoder.layers.1.self_attention"),
+        ("decoder", "decoder.layers.1.self_attention"),
+        ("cross", "decoder.layers.1.cross_attention"),
+    ],
+)
+def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model, use, place):
     x = torch.randn(2, 5, 16)
-    attention = attention_of(model, "encoder", 1)
+    attention = model.get_submodule(place)
     whole, _ = attention(x, x, x)
     parts = []
     for head in range(4):
-        others = [("encoder", 1, other) for other in range(4) if other != head]
+        others = [(use, 1, other) for other in range(4) if other != head]
         with without_heads(model, others):
             parts.append(attention(x, x, x)[0])
     torch.testing.assert_close(sum(parts), whole)  # heads add up
