@@ -11,6 +11,7 @@ About two minutes of one core.
 """
 
 import argparse
+import shlex
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -119,13 +120,15 @@ def record(
         write(model, tokenizer, test), [sample.target for sample in test]
     )
     splits = {name: corpus[name] for name in ("test", "combinations")}
+    typed = ["python", "tools/record_live.py", f"runs/{run.path.name}"]
+    typed += ["--trained-by", command, "--commit", made_with]
     off = {}
     for name, switch in switches(model).items():
         with switch:
             off[name] = exact(model, tokenizer, corpus["validation"][:ABLATED])
     return {
         "command": command,
-        "quantised_by": f"python tools/record_live.py runs/{run.path.name}",
+        "quantised_by": shlex.join(typed),
         "commit": made_with,
         "config": config.as_dict() | {"output": run.path.name},
         "log": run.read_log(),

@@ -29,13 +29,14 @@ RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 
 
 def parsed(markdown):
-    """A page as docutils' tree, without the roles and directives that are Sphinx's."""
+    """A page as docutils' tree, without roles and directives: they want Sphinx."""
     settings = {
         "myst_enable_extensions": ["colon_fence", "dollarmath"],
         "report_level": 5,
     }
-    without_roles = re.sub(r"\{[\w:]+\}`[^`]*`", "", markdown)
-    page = publish_doctree(without_roles, parser=Parser(), settings_overrides=settings)
+    plain = re.sub(r"\{[\w:]+\}`[^`]*`", "", markdown)
+    plain = re.sub(r"^( *[`:]{3,})\{.*", r"\1{unknown}", plain, flags=re.MULTILINE)
+    page = publish_doctree(plain, parser=Parser(), settings_overrides=settings)
     for message in list(page.findall(nodes.system_message)):
         message.parent.remove(message)
     return page

@@ -47,16 +47,14 @@ def place_assets(folder: Path) -> None:
     for name in REVEAL_FILES:
         source = next(f for f in files if str(f).endswith(f"revealjs/{name}"))
         shutil.copyfile(str(source.locate()), static / Path(name).name)
-    if not (static / "mathjax").exists():
-        offline_assets.place_mathjax(static / "mathjax")
+    offline_assets.place_mathjax(static / "mathjax")
     vega = f"{offline_assets.vega_script()}{offline_assets.vega_announcement()}\n"
     (static / "vega.js").write_text(vega, encoding="utf-8")
     (static / "colours.css").write_text(site_colours.style_sheet(), encoding="utf-8")
     (static / "fonts.css").write_text(site_fonts.style_sheet(), encoding="utf-8")
     for wheel, name, _, _, _ in site_fonts.FACES:
         target = static / "fonts" / f"{name}.woff2"
-        if not target.exists():
-            site_fonts.cut(site_fonts.font_file(wheel, f"{name}.otf"), target)
+        site_fonts.cut(site_fonts.font_file(wheel, f"{name}.otf"), target)
     for name in ("slides.css", "slides.js"):
         shutil.copyfile(OWN / name, static / name)
 
