@@ -11,8 +11,8 @@ About two minutes of one core.
 """
 
 import argparse
-import shlex
 import itertools
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
