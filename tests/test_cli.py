@@ -463,15 +463,15 @@ def test_a_standard_input_that_is_closed(aiayn, run, monkeypatch):
     assert "There is no standard input: give sentences or --file." in said
 
 
-@pytest.mark.parametrize("weights", [[], ["--weights"]])
-def test_a_reader_that_leaves_early_is_no_error(run, weights):
-    """Whether each answer is written at once, or all of them at the end."""
+@pytest.mark.parametrize("words", [["--weights"], [], None])
+def test_a_reader_that_leaves_early_is_no_error(run, words):
+    """Whether each answer is written at once, all at the end, or it is the help."""
     nobody, output = os.pipe()
     os.close(nobody)
-    words = ["translate", run.path, "a dog", *weights]
+    told = ["--help"] if words is None else ["translate", run.path, "a dog", *words]
     with os.fdopen(output) as stream:
         done = subprocess.run(
-            [sys.executable, "-m", "aiayn", *words],
+            [sys.executable, "-m", "aiayn", *told],
             stdout=stream,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONUNBUFFERED": ""},  # else nothing waits

@@ -439,13 +439,15 @@ def main() -> None:
     """Run the command that was typed; whatever goes wrong becomes one sentence."""
     _write_any_text()
     try:
-        app.cli(
-            prog="aiayn",
-            description="The Transformer of 'Attention Is All You Need': train it, "
-            "translate with it, score it. Begin with: aiayn train grammar",
-            config=(tyro.conf.AvoidSubcommands,),
-        )
-        print(end="", flush=True)  # what fails after this is caught nowhere
+        try:
+            app.cli(
+                prog="aiayn",
+                description="The Transformer of 'Attention Is All You Need': train it, "
+                "translate with it, score it. Begin with: aiayn train grammar",
+                config=(tyro.conf.AvoidSubcommands,),
+            )
+        finally:
+            print(end="", flush=True)  # what fails after this is caught nowhere
     except InputError as error:
         sys.exit(_complain(str(error), 2))
     except (MemoryError, RuntimeError) as error:
