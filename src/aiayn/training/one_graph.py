@@ -2,8 +2,7 @@
 
 A compiler that is told that sizes vary still takes two that are equal in the first
 batch for one size. Where its sources are as long as its targets, that graph serves such
-batches only, and the next batch has everything compiled again: on a GPU the better part
-of a minute.
+batches only, and the next batch has everything compiled again.
 """
 
 from contextlib import suppress
