@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 from torch import nn
-from torch.fx.experimental import _config as shapes
 
 
 def compile_as_one(module: nn.Module, **options: Any) -> None:
@@ -25,5 +24,7 @@ def compile_as_one(module: nn.Module, **options: Any) -> None:
 
 def tell_equal_sizes_apart() -> None:
     """Have this process's compilers take no two sizes for one."""
-    with suppress(AttributeError):  # a torch to come may call it otherwise
-        shapes.use_duck_shape = False
+    with suppress(ImportError, AttributeError):  # private: a torch may lack it
+        from torch.fx.experimental import _config
+
+        _config.use_duck_shape = False
