@@ -115,12 +115,20 @@ def _translators() -> Iterator[list[str]]:
         score = _range([run["test"]["bleu"] for run in runs])
         pair = (config["source"], config["target"])
         yield [
-            f"here: {begin['parameters'] / 1e6:.1f} million weights, "
+            f"here: {begin['parameters'] / 1e6:.1f} million weights, {kind(config)}, "
             f"{config['steps']:,} steps on {config['corpus']}, its own test set",
             score if pair == ("en", "de") else NOTHING,
             score if pair == ("en", "fr") else NOTHING,
             _power(operations),
         ]
+
+
+def kind(config: dict[str, Any]) -> str:
+    """What tells recorded translators of one size apart, beside their steps."""
+    model = config["model"]
+    rows = "sorted" if config.get("packed_length") is None else "packed"
+    positions = model.get("positions", "sinusoidal")
+    return f"{model.get('norm', 'post')}-norm, {positions}, {rows}"
 
 
 def search() -> tuple[list[str], Rows, int]:

@@ -174,3 +174,16 @@ def test_without_positions_order_does_not_matter(small):
         assert_close(there, back)
         assert not torch.allclose(there, before)
         assert torch.equal(small.encode(source), before)
+
+
+def test_without_its_first_head_the_model_forgets_the_nouns_gender():
+    """What the page says of cross-attention's head 2 in layer 2."""
+    model, tokenizer = load_live_model()
+    attention = model.decoder.layers[1].cross_attention
+    block = attention.output_projection.weight.data[:, attention.d_v :]
+    block[:, : attention.d_v] = 0.0  # the second head's
+    texts = ["The dog chases the cat.", "The old woman gives the child a red apple."]
+    assert translate(texts, model, tokenizer) == [
+        "Die Hund jagt die Katze.",
+        "Die alte Frau gibt dem Kind eine roten Apfel.",
+    ]

@@ -1,6 +1,8 @@
 """The pages to look things up are complete."""
 
+import json
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,40 @@ def test_questions_belong_to_chapters_of_the_book():
     questions = [item["ask"] for items in asked.values() for item in items]
     assert len(set(questions)) == len(questions)
     assert all(question.endswith("?") for question in questions)
+
+
+WORK = re.compile(
+    r"([A-Z][\w-]+)(?:(?:, [A-Z][\w-]+)* (?:and|&) (?:others|[A-Z][\w-]+))?"
+    r"(?: et al\.)?(?:, | \()((?:19|20)\d\d)\b"
+)
+
+
+def works_named(text):
+    """First authors and years: 'Press and Wolf (2017)', '(Liu and others, 2020)'."""
+    found = WORK.findall(" ".join(text.split()))
+    # 'T5 (2019)' and 'BERT (2018)' are models.
+    return {(plain(who), year) for who, year in found if not who.isupper()}
+
+
+def plain(name):
+    """Without accents, whether they are Unicode's or TeX's."""
+    name = unicodedata.normalize("NFD", re.sub(r"\\\w?|[{}'\"`]", "", name))
+    return "".join(letter for letter in name if not unicodedata.combining(letter))
+
+
+def test_works_are_found_in_a_text():
+    text = "Press and\nWolf (2017), as (Müller, Dao and Ré, 2019) say; T5 (2019)"
+    assert works_named(text) == {("Press", "2017"), ("Muller", "2019")}
+    assert plain(r"Veli{\v{c}}kovi{\'c}") == "Velickovic"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")))
+def test_whatever_a_chapter_names_is_in_the_references(path):
+    references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    known = {("Vinyals", "2014")}  # as Table 4 has it; chapter 19 says whom it means
+    for entry in references.split("\n@"):
+        author = re.search(r"author = \{\{?(?:[^,}]*? )?([^, ]+),", entry)[1]
+        known.add((plain(author), re.search(r"year = \{(\d+)\}", entry)[1]))
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] != "code")
+    assert works_named(text) <= known
