@@ -144,8 +144,8 @@ lengths = ValueCheck(
     reference=lambda: 2,
     mistakes=(
         Mistake(1, "six is right. But if there is only one word, where else to look?"),
-        Mistake(6, "place 0 asks for place 5. What is there, if the input is short?"),
+        Mistake(6, "place i asks for place 5 - i. Is that the one, in a short input?"),
         Mistake(0, "with six words nothing is padding."),
-        Mistake(5, "place 0 asks for place 5. What is there, if the input is short?"),
+        Mistake(5, "place i asks for place 5 - i. Is that the one, in a short input?"),
     ),
 )
