@@ -190,8 +190,8 @@ class TrainingConfig:
         # In so short a time, many small steps teach more than few large ones, and pairs
         # not seen before more than the same again; packed rows bring sentences of all
         # lengths into each small batch; nearly all words are whole pieces; nothing is
-        # dropped: so small a model does not learn 100,000 pairs by heart; and with Muon
-        # a narrower one learns as much in less time (chapter 14).
+        # dropped: so few steps see each pair little more than once; and with Muon a
+        # narrower model learns as much in less time (chapter 14).
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
