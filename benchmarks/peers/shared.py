@@ -60,7 +60,7 @@ def optimizer_step(
         number += 1
         model.train()  # a search may have come between two steps
         adam.param_groups[0]["lr"] = schedule.rate(number, width)
-        source, target = moved(source, target, device)
+        source, target = moved(device, source, target)
         with _faster_attention(device, narrow):
             with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
                 loss = loss_of(source, target)

@@ -2,6 +2,8 @@
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -66,6 +68,28 @@ def _multiplies_bf16(device: torch.device) -> bool:
     # ATEN_CPU_CAPABILITY may ask torch to compute as an older processor would.
     older = torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
     return device.type == "cpu" and not older and any(has() for has in known)
+
+
+@contextmanager
+def attend_without_plans(device: torch.device) -> Iterator[None]:
+    """Have torch leave cuDNN's attention alone inside, its first choice on newer GPUs.
+
+    cuDNN makes a plan for each shape of an attention, forward and backward, and keeps
+    it. That pays where all batches have one shape; those of a training have hundreds,
+    and every step of a search has its own. Torch's own kernels need no plan.
+
+    Args:
+        device: Where it is computed; on no other than a GPU is anything changed.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]:

@@ -1,6 +1,7 @@
 """§6.1: the searches against slow ones, against each other and against every output."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from aiayn.inference import (
     greedy_search,
     output_limits,
 )
+from aiayn.inference.hypothesis import moved_to
 from tests.inference import slow
 from tests.inference.models import (
     BOS,
@@ -198,6 +200,50 @@ def test_a_gpu_writes_what_the_cpu_writes(make):
     ):
         assert_same(one, other)
     assert_same(greedy, greedy_search(model, source, **ENDS))
+
+
+class Elsewhere(torch.Tensor):
+    """Ids on another device: of no use to anybody before they have been moved."""
+
+    FREE = ("__get__", "dim", "size", "__len__")
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.to:
+            assert args[1] == torch.device("cpu")
+            return args[0].as_subclass(torch.Tensor)
+        with torch._C.DisableTorchFunctionSubclass():
+            if func is torch.Tensor.as_subclass or func.__name__ in cls.FREE:
+                return func(*args, **(kwargs or {}))
+        raise RuntimeError("Expected all tensors to be on the same device")
+
+
+SEARCHES = {
+    "greedy": greedy_search,
+    "beam": beam_search,
+    "n best": partial(beam_search_n_best, num_best=2),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+@pytest.mark.parametrize("wrap", [lambda model: model, Uncached], ids=["", "uncached"])
+@every_model
+def test_a_source_goes_where_the_model_is(make, wrap, search):
+    """As those of `translate` and `perplexity` do."""
+    model, source = wrap(make()), random_source(LENGTHS)
+    elsewhere = source.as_subclass(Elsewhere)
+    with pytest.raises(RuntimeError, match="on the same device"):
+        elsewhere != PAD  # noqa: B015
+    options = {"max_length": 4, **ENDS}
+    assert search(model, elsewhere, **options) == search(model, source, **options)
+
+
+def test_a_model_is_where_its_weights_are():
+    """One that has none reads its source where that is."""
+    model, source = random_transformer(), random_source(LENGTHS)
+    assert moved_to(model.to("meta"), source).device.type == "meta"
+    without = TableModel(table(4, {})[None])
+    assert moved_to(without, source.to("meta")).device.type == "meta"
 
 
 def test_ends_take_no_place_from_what_goes_on():

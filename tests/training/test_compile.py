@@ -40,6 +40,12 @@ def test_it_computes_the_same_loss_and_gradients(all_kinds, kind):
     assert len(all_kinds[kind]["differences"]) == 3
 
 
+@pytest.mark.parametrize("kind", ["padded", "packed", "rotary", "in parts"])
+def test_no_fused_attention_asks_whether_a_length_divides_by_8(all_kinds, kind):
+    """For a GPU the compiler would make one graph where it does, and one where not."""
+    assert all_kinds[kind]["fused"] == 0
+
+
 def test_the_compiler_gets_the_plain_form():
     seen = []
 

@@ -11,8 +11,6 @@ import sys
 import pytest
 import torch
 
-from aiayn.training import start
-
 CODE, DESCRIPTIONS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"
 PROGRAM = """
 import ctypes, sys
@@ -94,16 +92,3 @@ def test_descriptions_are_forgotten():
 @observed
 def test_who_asked_for_more_gets_it():
     assert run("float32", **{CODE: "1024"})[1]
-
-
-@pytest.mark.parametrize(("kind", "allowed"), [("cpu", True), ("cuda", False)])
-def test_a_gpu_makes_no_plan_for_each_shape_of_an_attention(kind, allowed, monkeypatch):
-    monkeypatch.setattr(start, "keep_freed_memory", lambda: True)
-    monkeypatch.setattr(start, "size_kernel_caches", lambda dtype: None)
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(True)
-    try:
-        start.tune_process(torch.device(kind), torch.bfloat16)
-        assert torch.backends.cuda.cudnn_sdp_enabled() == allowed
-    finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)

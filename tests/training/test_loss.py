@@ -11,6 +11,7 @@ from aiayn.training import (
     label_smoothed_cross_entropy,
     smoothing_floor,
 )
+from aiayn.training.loss import real_places
 
 
 def smoothed_by_hand(logits, target, smoothing, pad_id):
@@ -101,3 +102,18 @@ def test_padding_changes_neither_loss_nor_gradient():
     padded = gradient(torch.cat([source, pad], 1), torch.cat([target, pad], 1))
     torch.testing.assert_close(padded[0], loss)
     torch.testing.assert_close(padded[1], gradients)
+
+
+def test_places_that_are_handed_over_are_those_that_are_looked_for():
+    """And no others are taken: without its first, a loss lacks that token."""
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
+    objective = TrainingObjective(model, 0.1, bos_id=1)
+    source, target = (
+        torch.tensor([[5, 6, 2], [7, 2, 0]]),
+        torch.tensor([[8, 2], [2, 0]]),
+    )
+    places = real_places(target, pad_id=0)
+    assert places.tolist() == [0, 1, 2]
+    assert objective(source, target, places) == objective(source, target)
+    assert objective(source, target, places[1:])[0] < objective(source, target)[0]

@@ -1,5 +1,8 @@
 """Muon, against torch's own and against a singular value decomposition."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -138,3 +141,62 @@ def test_each_group_has_its_rate():
     before = [weight.detach().clone() for weight in weights]
     train(Muon(groups), weights, gradients)
     assert all((w == b).all() for w, b in zip(weights, before, strict=True))
+
+
+def test_each_group_may_multiply_in_its_own_type(monkeypatch):
+    """And what lies in a group is copied with it, and stored."""
+    kinds = []
+
+    def note(matrices):
+        kinds.append(matrices.dtype)
+        return orthogonalized(matrices)
+
+    monkeypatch.setattr("aiayn.training.muon.orthogonalized", note)
+    one, other = (nn.Parameter(torch.randn(3, 3)) for _ in range(2))
+    groups = [{"params": [one]}, {"params": [other], "dtype": torch.float64}]
+    optimizer = Muon(groups, dtype=torch.bfloat16)
+    for copied in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        for group in copied.param_groups:
+            group["params"][0].grad = torch.randn(3, 3)
+        copied.step()
+    assert kinds == [torch.bfloat16, torch.float64] * 2
+
+
+def test_a_state_from_before_groups_had_a_type_is_read():
+    weights, gradients = weights_and_gradients(steps=2)
+    twins = [nn.Parameter(weight.detach().clone()) for weight in weights]
+    optimizer, other = (Muon(w, dtype=torch.bfloat16) for w in (weights, twins))
+    train(optimizer, weights, gradients[:1])
+    train(other, twins, gradients[:1])
+    state = optimizer.state_dict()
+    del state["param_groups"][0]["dtype"]
+    resumed = Muon(weights, dtype=torch.bfloat16)
+    resumed.load_state_dict(state)
+    train(resumed, weights, gradients[1:])
+    train(other, twins, gradients[1:])
+    assert all(w.equal(t) for w, t in zip(weights, twins, strict=True))
+
+
+def test_a_closure_computes_the_gradients_and_its_loss_is_returned():
+    weight = nn.Parameter(torch.eye(3))
+    optimizer = Muon([weight], lr=1.0)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = weight.sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        assert optimizer.step(closure) == 3
+    assert not weight.equal(torch.eye(3))
+    assert optimizer.step() is None
+
+
+def test_what_is_no_matrix_is_refused_later_too():
+    optimizer = Muon([nn.Parameter(torch.eye(3))])
+    with pytest.raises(InputError, match=r"not a weight of shape \(3,\): give those"):
+        optimizer.add_param_group({"params": iter([nn.Parameter(torch.ones(3))])})
+    assert len(optimizer.param_groups) == 1
+    optimizer.add_param_group({"params": iter([nn.Parameter(torch.eye(2))])})
+    assert len(optimizer.param_groups) == 2

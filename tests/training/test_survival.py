@@ -469,6 +469,29 @@ def test_processes_that_do_not_meet_get_a_sentence(config, monkeypatch):
     assert not config.output.exists()
 
 
+def test_a_variable_of_torchrun_alone_gets_a_sentence(config, monkeypatch):
+    """As in a shell that a launcher of another kind began."""
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    with pytest.raises(InputError, match=r"RANK expected.*\): begin with torchrun, or"):
+        train(config)
+    assert not config.output.exists()
+
+
+def test_a_group_that_is_there_before_gets_a_sentence_and_stays(config, monkeypatch):
+    store = distributed.HashStore()
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    try:
+        with pytest.raises(InputError, match=r"leave out init_process_group, or call"):
+            train(config)
+        assert distributed.is_initialized()
+    finally:
+        distributed.destroy_process_group()
+    assert not config.output.exists()
+
+
 def test_more_processes_than_gpus_get_a_sentence(config, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

@@ -598,6 +598,13 @@ def test_a_recurrent_model_gets_no_packed_rows(config):
     assert not config.output.exists()
 
 
+def test_a_recurrent_model_is_not_compiled(config):
+    recurrent = RecurrentConfig(vocab_size=60, d_model=16)
+    with pytest.raises(InputError, match="set compile to False, or train a Transf"):
+        train(replace(config, model=recurrent, compile=True))
+    assert not config.output.exists()
+
+
 @pytest.mark.parametrize("max_length", [256, 2048])
 def test_a_long_validation_sentence_ends_no_training(config, corpus_folder, max_length):
     """It is left out, of BLEU as of the loss, or as long as the training allows."""

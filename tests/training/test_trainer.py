@@ -2,18 +2,22 @@
 
 import copy
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 import torch
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig
+from aiayn.model.forms import plain_form
 from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
 from aiayn.training.distributed import Processes
 from aiayn.training.muon import Muon, orthogonalized
+from aiayn.training.trainer import moved
 
 # Not the defaults, which a step might have whatever is asked for.
 CONFIG = TrainingConfig(
@@ -186,3 +190,64 @@ def test_without_processes_the_configuration_names_the_device(model):
     assert Trainer(CONFIG, model, bos_id=1).processes.device == torch.device("cpu")
     with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
         Trainer(replace(CONFIG, device="gpu"), model, bos_id=1)
+
+
+class Waits(TorchDispatchMode):
+    """Notes what has a shape that follows from values.
+
+    On a GPU it waits until all that was asked for before is computed. What looks at
+    numbers is not noted: on a CPU some of what runs does, and on a GPU does not run.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        by_numbers = func is torch.ops.aten.index.Tensor and not any(
+            index is not None and index.dtype == torch.bool for index in args[1]
+        )
+        if torch.Tag.dynamic_output_shape in func.tags and not by_numbers:
+            self.found.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("packed", [None, 4])
+def test_a_gpu_is_not_waited_for_between_batch_and_gradient(
+    model, packed, plain, monkeypatch
+):
+    """What follows from the batch's values is found before it is moved."""
+    with ExitStack() as stack:
+        waits = Waits()
+
+        def noting(*arguments):
+            stack.enter_context(waits)
+            return moved(*arguments)
+
+        monkeypatch.setattr("aiayn.training.trainer.moved", noting)
+        trainer = Trainer(replace(CONFIG, packed_length=packed), model, bos_id=1)
+        with plain_form(plain):
+            trainer._backward(BATCH, BATCH.target_tokens)
+    assert waits.found == []
+    with waits:  # it would have been seen
+        TrainingObjective(model, 0.1, bos_id=1)(BATCH.source, BATCH.target)
+    assert waits.found != []
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_each_process_hands_on_rows_in_one_piece_and_where_their_tokens_are(
+    model, compiled, monkeypatch
+):
+    """A compiler has no use for places, whose number would be one more that varies."""
+    monkeypatch.setattr("aiayn.training.trainer.compile_as_one", lambda module: None)
+    trainer = Trainer(replace(CONFIG, compile=compiled), model, bos_id=1)
+    trainer.processes = Processes(rank=1, count=2)
+    handed = []
+    trainer.objective.register_forward_pre_hook(lambda _, given: handed.extend(given))
+    rows = [torch.cat([side, side.flip(0)]) for side in (BATCH.source, BATCH.target)]
+    trainer._backward(Batch(*rows), tokens=10)
+    assert all(tensor.is_contiguous() for tensor in handed)
+    source, target, *places = (tensor.tolist() for tensor in handed)
+    assert (source, target) == tuple(side[1::2].tolist() for side in rows)
+    assert places == ([] if compiled else [[0, 1, 3, 4, 5]])

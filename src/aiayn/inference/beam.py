@@ -42,6 +42,7 @@ from aiayn.inference.hypothesis import (
     evaluating,
     force_end,
     gnmt_length_penalty,
+    moved_to,
     next_log_probs,
     output_limits,
     refuse_nan,
@@ -70,7 +71,8 @@ def beam_search(
     with the penalty of `gnmt_length_penalty`.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`.
+        model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
+            run; the source is moved there.
         source: Token ids, padded; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
@@ -150,6 +152,7 @@ def beam_search_n_best(
             "the paper's is 0.6."
         )
     check_ends(model, bos_id, eos_id)
+    source = moved_to(model, source)
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)
         if not len(source):

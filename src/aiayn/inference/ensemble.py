@@ -50,7 +50,8 @@ class Ensemble(nn.Module):
     gives the logarithms of that mean.
 
     Args:
-        models: Translators with one vocabulary, of any kind and size.
+        models: Translators with one vocabulary, of any kind and size, all on one
+            device; a search moves the source there.
 
     Raises:
         InputError: There are none, or their vocabularies differ in size.

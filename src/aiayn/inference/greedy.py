@@ -15,6 +15,7 @@ from aiayn.inference.hypothesis import (
     check_ends,
     evaluating,
     force_end,
+    moved_to,
     next_log_probs,
     output_limits,
     refuse_nan,
@@ -38,7 +39,8 @@ def greedy_search(
     leaves the batch.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`.
+        model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
+            run; the source is moved there.
         source: Token ids, padded; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
@@ -61,6 +63,7 @@ def greedy_search(
     (2, True)
     """
     check_ends(model, bos_id, eos_id)
+    source = moved_to(model, source)
     with evaluating(model):
         limits = output_limits(model, source, extra_length, max_length)
         return _write(model, source, limits, bos_id, eos_id) if len(source) else []

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from aiayn.errors import InputError
+from aiayn.machine import attend_without_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
 def evaluating(model: Searchable) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards each module is as it was.
 
+    Nor, on a GPU, any plan that cuDNN would make for each step's attention.
+
     Args:
         model: What is to be evaluated.
 
@@ -167,11 +170,26 @@ def evaluating(model: Searchable) -> Iterator[None]:
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
-        with torch.inference_mode():
+        device = device_of(model) or torch.device("cpu")
+        with torch.inference_mode(), attend_without_plans(device):
             yield
     finally:
         for module in training:
             module.training = True
+
+
+def device_of(model: Searchable) -> torch.device | None:
+    """Where the model computes, that is, has its weights; None: it has none."""
+    weights = (weight for module in model.modules() for weight in module.parameters())
+    return next((weight.device for weight in weights), None)
+
+
+def moved_to(model: Searchable, source: Any) -> Any:
+    """The source where the model computes; what is no tensor is refused later."""
+    device = device_of(model)
+    if device is None or not isinstance(source, Tensor):
+        return source
+    return source.to(device)
 
 
 def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"]:

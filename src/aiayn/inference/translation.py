@@ -155,14 +155,13 @@ def search(
     """`greedy_search` for a beam of one (the same outputs, sooner), else `beam_search`.
 
     Args:
-        model: On whichever device it should run; the source is moved there.
+        model: On whichever device it should run; the search moves the source there.
         source: Padded token ids.
         tokenizer: Gives the special tokens.
         beam_size: K.
         length_penalty: α; without effect on a beam of one.
         extra_length: An output may have this many pieces more than its source.
     """
-    source = source.to(next(model.parameters()).device)
     ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     if beam_size == 1:
         return greedy_search(model, source, extra_length=extra_length, **ends)

@@ -38,7 +38,7 @@ class Uncached(nn.Module):
     """A model that any search can use, with nothing kept between steps.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`.
+        model: A `Transformer` or a `RecurrentTranslator`; the source goes where it is.
 
     Paper: §3.1, taken by its word.
 

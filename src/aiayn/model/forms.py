@@ -17,6 +17,7 @@ plain form.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from threading import Lock
 from typing import Any
 
 import torch
@@ -26,11 +27,14 @@ from torch import Tensor
 from aiayn.errors import InputError
 
 _plain = False
+_blocks, _lock = 0, Lock()  # with blocks of all threads that want the plain form
 
 
 @contextmanager
 def plain_form(wanted: bool = True) -> Iterator[None]:
     """Compute everything in its plain form inside a with block.
+
+    All threads do, until the last of them has left its block.
 
     Args:
         wanted: False: change nothing, so that a caller can pass a choice on.
@@ -39,12 +43,17 @@ def plain_form(wanted: bool = True) -> Iterator[None]:
     ...     is_plain()
     True
     """
-    before = _plain
-    set_plain(before or wanted)
+    _count(int(wanted))
     try:
         yield
     finally:
-        set_plain(before)
+        _count(-int(wanted))
+
+
+def _count(change: int) -> None:
+    global _blocks
+    with _lock:
+        _blocks += change
 
 
 def set_plain(plain: bool) -> None:
@@ -59,7 +68,7 @@ def is_plain() -> bool:
     A compiler joins the formulas into kernels of its own, and a trick would only be in
     its way; `torch.func` refuses to transform a gradient that was written by hand.
     """
-    return is_transformed() or _plain
+    return is_transformed() or _plain or _blocks > 0
 
 
 def is_transformed() -> bool:

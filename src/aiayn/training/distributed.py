@@ -102,17 +102,30 @@ def processes(device: torch.device) -> Iterator[Processes]:
 
     Raises:
         InputError: There are more processes than GPUs, or another process has ended, so
-            that this one cannot go on.
+            that this one cannot go on; or this one belongs to a group already, or not
+            all is set that torchrun sets.
     """
     if "LOCAL_RANK" not in os.environ or not distributed.is_available():
         yield Processes(device=device)
         return
+    if distributed.is_initialized():
+        raise InputError(
+            "This process is in a group already (torch.distributed's), and a training "
+            "makes its own: leave out init_process_group, or call "
+            "destroy_process_group() before the training."
+        )
     if device.type == "cuda":
         device = _gpu_of(int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
         distributed.init_process_group(backend, timeout=PATIENCE)
+    except ValueError as error:
+        raise InputError(
+            "LOCAL_RANK is set, but what torchrun sets beside it is not "
+            f"({str(error).splitlines()[0]:.200}): begin with torchrun, or unset "
+            "LOCAL_RANK to train in this process alone."
+        ) from error
     except RuntimeError as error:  # the others never came, or have gone again
         raise InputError(
             "The processes of this training did not come together "

@@ -8,10 +8,6 @@ next to no memory. In 16 bits all products of a step have theirs, and an epoch o
 hundred shapes of batches some 3,000, which come by again in the next. Of those the last
 1,024 are never the ones that are needed: writing the others again took a seventh of a
 step. In 32 bits only large products have code, a dozen a step, and 128 are enough.
-
-On a GPU cuDNN makes a plan for each shape of an attention, forward and backward, and
-keeps it. That pays where all batches have one shape; ours have hundreds. Torch's own
-kernels need no plan.
 """
 
 import os
@@ -31,8 +27,3 @@ def size_kernel_caches(dtype: torch.dtype) -> None:
     """
     os.environ.setdefault(_DESCRIPTIONS, "1")
     os.environ.setdefault(_CODE, "128" if dtype == torch.float32 else "4096")
-
-
-def attend_without_plans() -> None:
-    """Tell torch to leave cuDNN's attention alone, its first choice on newer GPUs."""
-    torch.backends.cuda.enable_cudnn_sdp(False)

@@ -9,7 +9,7 @@ import math
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -98,16 +98,28 @@ class TrainingObjective(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
+        places: Int[Tensor, " tokens"] | None = None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Sums over target tokens, in nats: the smoothed loss and the plain one."""
+        """Sums over target tokens, in nats: the smoothed loss and the plain one.
+
+        Args:
+            source: Padded token ids, on the model's device.
+            target: Likewise, as labels: not shifted.
+            places: What `real_places` finds in the target, on the same device. None:
+                they are looked for, and a GPU is waited for; a compiler needs none.
+        """
         states = self._states(source, target)
+        pad_id = self.model.config.pad_id
         if torch.compiler.is_compiling():  # how many are real, it could not know
-            return self._plain(states, target, self.model.config.pad_id)
-        real = target != self.model.config.pad_id
+            return self._plain(states, target, pad_id)
+        if places is None:
+            places = real_places(target, pad_id)
+        states = states.flatten(0, 1).index_select(0, places)  # (tokens, d_model)
+        labels = target.flatten().index_select(0, places)  # (tokens,)
         if is_plain():
-            return self._plain(states[real], target[real])
+            return self._plain(states, labels)
         return chunked_cross_entropy(
-            states[real], self.model.output_weight, target[real], self.smoothing
+            states, self.model.output_weight, labels, self.smoothing
         )
 
     def _states(self, source: Tensor, target: Tensor) -> Tensor:
@@ -129,6 +141,21 @@ class TrainingObjective(nn.Module):
             for smoothing in (self.smoothing, 0.0)
         )
         return smoothed, plain.detach()
+
+
+def real_places(
+    target: Int[Tensor, "batch length"], pad_id: int
+) -> Int64[Tensor, " tokens"]:
+    """Where a batch's tokens stand that are not padding, counted row after row.
+
+    Args:
+        target: Token ids.
+        pad_id: What fills short rows.
+
+    >>> real_places(torch.tensor([[8, 2, 0], [9, 8, 2]]), pad_id=0)
+    tensor([0, 1, 3, 4, 5])
+    """
+    return (target != pad_id).flatten().nonzero()[:, 0]
 
 
 def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:

@@ -9,7 +9,7 @@ Chapter 14 derives it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import torch
@@ -95,26 +95,55 @@ class Muon(torch.optim.Optimizer):
         momentum: float = 0.95,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(matrices, {"lr": lr, "momentum": momentum})
-        self.dtype = dtype
+        defaults = {"lr": lr, "momentum": momentum, "dtype": dtype}
+        super().__init__(matrices, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a state; one from before groups had a dtype leaves ours."""
+        super().__setstate__(state)
         for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.dim() != 2:
-                    raise InputError(
-                        "Muon moves matrices, not a weight of shape "
-                        f"{tuple(weight.shape)}: give those to another optimizer."
-                    )
+            group.setdefault("dtype", self.defaults.get("dtype"))
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Move these too.
+
+        Args:
+            param_group: Weights, as ``"params"``, and what shall be otherwise for them.
+
+        Raises:
+            InputError: As of the class; nothing has been added then.
+        """
+        super().add_param_group(param_group)
+        for weight in self.param_groups[-1]["params"]:
+            if weight.dim() != 2:
+                self.param_groups.pop()
+                raise InputError(
+                    "Muon moves matrices, not a weight of shape "
+                    f"{tuple(weight.shape)}: give those to another optimizer."
+                )
 
     @torch.no_grad()
-    def step(self) -> None:  # pyright: ignore
-        """Move every matrix that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move every matrix that has a gradient.
+
+        Args:
+            closure: What computes loss and gradients anew, before the step; or None.
+
+        Returns:
+            The closure's loss.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for group in self.param_groups:
             alike = defaultdict(list)
             for weight in group["params"]:
                 if weight.grad is not None:
                     alike[weight.shape].append(weight)
             for weights in alike.values():
-                self._move(weights, group["lr"], group["momentum"])
+                self._move(weights, group["lr"], group["momentum"], group["dtype"])
+        return loss
 
     def mean(self, weight: nn.Parameter) -> Float[Tensor, "outputs inputs"]:
         """The running mean of its gradients; zeros before the first."""
@@ -123,7 +152,13 @@ class Muon(torch.optim.Optimizer):
             state["mean"] = torch.zeros_like(weight)
         return state["mean"]
 
-    def _move(self, weights: list[nn.Parameter], lr: float, momentum: float) -> None:
+    def _move(
+        self,
+        weights: list[nn.Parameter],
+        lr: float,
+        momentum: float,
+        dtype: torch.dtype | None,
+    ) -> None:
         """One step of matrices of one shape, stacked."""
         ahead = []
         for weight in weights:
@@ -131,7 +166,7 @@ class Muon(torch.optim.Optimizer):
             mean = self.mean(weight).lerp_(gradient, 1 - momentum)
             ahead.append(gradient.lerp(mean, momentum))
         stack = torch.stack(ahead)
-        steps = orthogonalized(stack.to(self.dtype or stack.dtype)).to(stack)
+        steps = orthogonalized(stack.to(dtype or stack.dtype)).to(stack)
         length = SIZE * lr * max(stack.shape[1:]) ** 0.5
         for weight, step in zip(weights, steps, strict=True):
             weight.sub_(step, alpha=length)

@@ -3,6 +3,10 @@
 A compiler that is told that sizes vary still takes two that are equal in the first
 batch for one size. Where its sources are as long as its targets, that graph serves such
 batches only, and the next batch has everything compiled again.
+
+It also asks, for a GPU, whether the strides of a fused attention's mask divide by 8,
+and compiles once for lengths that do and once for those that do not. Our graph has no
+fused attention: a compiler gets the plain form (`aiayn.model.forms`).
 """
 
 from contextlib import suppress

@@ -43,8 +43,9 @@ def check_model(config: TrainingConfig) -> None:
     """Refuse a model that would take padding for words, or two sentences for one.
 
     Raises:
-        InputError: Its padding is not the tokenizer's, or rows are packed for a model
-            that cannot keep their sentences apart.
+        InputError: Its padding is not the tokenizer's, rows are packed for a model
+            that cannot keep their sentences apart, or one is to be compiled that goes
+            from word to word.
     """
     if config.model.pad_id != PAD_ID:
         raise InputError(
@@ -55,6 +56,11 @@ def check_model(config: TrainingConfig) -> None:
         raise InputError(
             "A recurrent model would carry its state from one sentence of a packed row "
             "into the next: set packed_length to None, or train a Transformer."
+        )
+    if config.compile and not isinstance(config.model, TransformerConfig):
+        raise InputError(
+            "A recurrent model goes from word to word, and each length of a sentence "
+            "would be compiled anew: set compile to False, or train a Transformer."
         )
 
 

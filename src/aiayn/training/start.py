@@ -18,7 +18,7 @@ from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
-from aiayn.training.kernel_cache import attend_without_plans, size_kernel_caches
+from aiayn.training.kernel_cache import size_kernel_caches
 from aiayn.training.loop import Session
 from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
@@ -117,8 +117,6 @@ def tune_process(device: torch.device, dtype: torch.dtype) -> None:
     if device.type == "cpu":
         keep_freed_memory()
         size_kernel_caches(dtype)
-    else:
-        attend_without_plans()
 
 
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import EOS_ID, Batch
-from aiayn.machine import resolve_device, resolve_precision
+from aiayn.machine import attend_without_plans, resolve_device, resolve_precision
 from aiayn.model.description import Translator, load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
-from aiayn.training.loss import TrainingObjective
+from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one
 from aiayn.training.optimizers import Optimizers
 from aiayn.training.schedule import noam_rate
@@ -115,7 +115,8 @@ class Trainer:
         self.model.zero_grad()  # what others have left there
         for number, batch in enumerate(batches, start=1):
             # Gradients are exchanged once, with the last batch.
-            with self._alone() if number < len(batches) else nullcontext():
+            alone = self._alone() if number < len(batches) else nullcontext()
+            with alone, attend_without_plans(self.processes.device):
                 totals += self._backward(batch, tokens)
         if self.config.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
@@ -151,9 +152,13 @@ class Trainer:
         share = 1.0
         if len(batch) <= self.processes.rank:  # too few rows for every process
             rows, share = slice(1), 0.0
-        source, target = moved(batch.source[rows], batch.target[rows], device)
+        # Every n-th row: only what lies in one piece is copied without a pause.
+        sides = [side[rows].contiguous() for side in (batch.source, batch.target)]
+        if not self.config.compile:
+            sides.append(real_places(sides[1], self.config.model.pad_id))
+        source, target, *places = moved(device, *sides)
         with torch.autocast(device.type, self.dtype, enabled=self._is_narrow()):
-            smoothed, plain = self.objective(source, target)
+            smoothed, plain = self.objective(source, target, *places)
         # DistributedDataParallel takes the mean over processes; we want the sum.
         (smoothed * (share * count / tokens)).backward()
         real = (target != self.config.model.pad_id).sum()
@@ -173,12 +178,12 @@ class Trainer:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
 
 
-def moved(source: Tensor, target: Tensor, device: torch.device) -> tuple[Tensor, ...]:
-    """Both on the device; on a GPU they travel while the step before still computes."""
+def moved(device: torch.device, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """All on the device; to a GPU they travel while the step before still computes."""
     if device.type != "cuda":
-        return source.to(device), target.to(device)
-    pinned = (side.pin_memory() for side in (source, target))
-    return tuple(side.to(device, non_blocking=True) for side in pinned)
+        return tuple(tensor.to(device) for tensor in tensors)
+    pinned = (tensor.pin_memory() for tensor in tensors)
+    return tuple(tensor.to(device, non_blocking=True) for tensor in pinned)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
