@@ -180,6 +180,32 @@ def test_the_book_imports_with_its_extra(unpacked):
         assert "altair is missing: run  pip install 'aiayn[book]'" in last
 
 
+def test_what_is_installed_says_its_version(unpacked):
+    """As pip has noted it beside; and where nobody has, it says so."""
+    folder = unpacked.parent / "noted"
+    shutil.copytree(unpacked, folder)
+    (note,) = folder.glob("*.dist-info/METADATA")
+    text = note.read_text(encoding="utf-8")
+    note.write_text(text.replace("\nVersion: ", "\nVersion: 77."), encoding="utf-8")
+    code = ONLY + "from aiayn import __version__\nprint(__version__)\n"
+    needed = modules_of(requirements())
+    run = run_in(folder, code, "aiayn", *needed)
+    assert run.stdout.startswith("77."), run.stderr
+    shutil.rmtree(note.parent)
+    # The tree itself may be installed here: of that it must not tell.
+    hidden = (
+        "import importlib.metadata as noted\n"
+        "find = noted.version\n"
+        "def hide(name):\n"
+        "    if name == 'aiayn':\n"
+        "        raise noted.PackageNotFoundError\n"
+        "    return find(name)\n"
+        "noted.version = hide\n"
+    )
+    run = run_in(folder, hidden + code, "aiayn", *needed)
+    assert run.stdout.split() == ["0+unknown"], run.stderr
+
+
 def test_import_costs_little_beyond_torch(unpacked):
     """Processor time, so that a busy machine does not count; byte-code is written."""
     code = (
