@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from aiayn.data import LinesOnDisk, TokenRows, load_corpus, wmt14
@@ -202,6 +203,7 @@ def test_a_path_may_be_a_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert list(LinesOnDisk.write("text", ["eins", "zwei"])) == ["eins", "zwei"]
     assert list(LinesOnDisk.open("text")) == ["eins", "zwei"]
+    assert list(LinesOnDisk("text", np.array([0, 5]))) == ["eins"]
     rows = TokenRows.from_lists([[5, 6], [7]])
     rows.save("rows")
     assert list(TokenRows.open("rows")) == [[5, 6], [7]]
