@@ -6,7 +6,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
+from aiayn.checkpoint import (
+    load_info,
+    load_tensors,
+    read_json,
+    save_tensors,
+    write_json,
+)
 from aiayn.errors import InputError
 
 
@@ -18,6 +24,18 @@ def test_tensors_and_description_come_back(tmp_path):
     loaded, described = load_tensors(path)
     assert described == info
     torch.testing.assert_close(loaded, tensors, rtol=0, atol=0)
+
+
+def test_a_path_may_be_a_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_tensors("new/a.safetensors", {"a": torch.ones(2)}, {"step": 1})
+    assert load_tensors("new/a.safetensors") == (
+        {"a": pytest.approx([1, 1])},
+        {"step": 1},
+    )
+    assert load_info("new/a.safetensors") == {"step": 1}
+    write_json("new/a.json", [1])
+    assert read_json("new/a.json") == [1]
 
 
 def test_a_view_is_saved_as_what_it_shows(tmp_path):

@@ -4,13 +4,15 @@ import io
 import os
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 
-from aiayn import Tokenizer, Transformer, TransformerConfig, cli
+from aiayn import Tokenizer, Transformer, TransformerConfig, __version__, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
 from aiayn.data import load_corpus, load_treebank
 from aiayn.errors import InputError
@@ -87,6 +89,14 @@ def test_help_explains_by_example(aiayn):
     assert status == 0
     for example in ("aiayn train grammar", "aiayn translate runs/multi30k"):
         assert example in " ".join(out.replace("│", " ").split())
+
+
+def test_its_version_is_pyproject_s(aiayn):
+    """Here, where the package is used out of its repository."""
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    version = tomllib.loads(text)["project"]["version"]
+    assert aiayn("--version") == (0, f"aiayn {version}\n", "")
+    assert __version__ == version
 
 
 def test_help_of_a_recipe_explains_every_field_of_the_configuration(aiayn):
@@ -228,6 +238,22 @@ def test_evaluates_a_parser_by_its_brackets(aiayn, run, monkeypatch):
     assert status == 0, err
     assert out.startswith("F1 = 100.0% (precision 100.0%, recall 100.0%; 0.0% of")
     assert "exact matches = 100.0%" in out
+
+
+def test_a_parser_of_trees_of_one_s_own_is_scored_without_brackets(aiayn, run, folder):
+    """Their lines hold no tags; all else can be measured."""
+    config = TrainingConfig.from_dict(read_json(run.config))
+    write_json(run.config, replace(config, target="trees").as_dict())
+    lines = "(S (NP XX XX )NP (VP XX )VP )S\n" * len(SENTENCES)
+    for split in ("train", "validation", "test"):
+        (folder / f"{split}.trees").write_text(lines)
+    words = ("evaluate", run.path, "--beam-size", 1)
+    status, out, err = aiayn(*words)
+    assert status == 0, err
+    assert out.startswith("There is no F1: it leaves out punctuation, which only")
+    assert "% of the outputs were no tree and repaired" in out
+    assert "perplexity = " in out
+    assert "exact matches = " in out
 
 
 def test_averages_the_last_checkpoints(aiayn, run):
@@ -504,7 +530,7 @@ def test_an_export_goes_over_an_earlier_one_but_over_no_run(aiayn, run, monkeypa
     before = run.config.read_bytes()
     words = ("export", run.path, "--to", "marian")
     said = complaint(*aiayn(*words, "--output", run.path))
-    assert f"{run.path} is the folder of a run, whose configuration would be" in said
+    assert f"{run.path} is the folder of a run, whose files would be lost" in said
     assert run.config.read_bytes() == before
     for _ in range(2):
         status, out, err = aiayn(*words)

@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from aiayn.version import find_version
+
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {
     "jaxtyping",
@@ -178,6 +180,40 @@ def test_the_book_imports_with_its_extra(unpacked):
         assert run.returncode == 1
         last = run.stderr.splitlines()[-1]
         assert "altair is missing: run  pip install 'aiayn[book]'" in last
+
+
+def test_what_is_installed_says_its_version(unpacked):
+    """As pip has noted it beside; and where nobody has, it says so."""
+    folder = unpacked.parent / "noted"
+    shutil.copytree(unpacked, folder)
+    (note,) = folder.glob("*.dist-info/METADATA")
+    text = note.read_text(encoding="utf-8")
+    note.write_text(text.replace("\nVersion: ", "\nVersion: 77."), encoding="utf-8")
+    code = ONLY + "from aiayn import __version__\nprint(__version__)\n"
+    needed = modules_of(requirements())
+    run = run_in(folder, code, "aiayn", *needed)
+    assert run.stdout.startswith("77."), run.stderr
+    shutil.rmtree(note.parent)
+    # The tree itself may be installed here: of that it must not tell.
+    hidden = (
+        "import importlib.metadata as noted\n"
+        "find = noted.version\n"
+        "def hide(name):\n"
+        "    if name == 'aiayn':\n"
+        "        raise noted.PackageNotFoundError\n"
+        "    return find(name)\n"
+        "noted.version = hide\n"
+    )
+    run = run_in(folder, hidden + code, "aiayn", *needed)
+    assert run.stdout.split() == ["0+unknown"], run.stderr
+
+
+@pytest.mark.parametrize(("name", "own"), [("aiayn", True), ("another", False)])
+def test_a_checkout_says_its_own_version(tmp_path, name, own):
+    """Not that of what is installed; nor does another project's file tell."""
+    text = f'[project]\nname = "{name}"\nversion = "77.1"\n'
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert (find_version(tmp_path) == "77.1") == own
 
 
 def test_import_costs_little_beyond_torch(unpacked):

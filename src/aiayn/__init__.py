@@ -12,6 +12,7 @@ from aiayn.inference import (
     evaluate_bleu,
     greedy_search,
     load_translator,
+    save_translator,
     translate,
 )
 from aiayn.model import (
@@ -40,6 +41,7 @@ from aiayn.training import (
     resume_training,
     train,
 )
+from aiayn.version import __version__ as __version__
 
 __all__ = [
     "AttentionWeights",
@@ -67,6 +69,7 @@ __all__ = [
     "noam_rate",
     "padding_mask",
     "resume_training",
+    "save_translator",
     "scaled_dot_product_attention",
     "shift_right",
     "sinusoidal_positional_encoding",

@@ -23,7 +23,7 @@ MAX_INFO_BYTES = 1_000_000
 MAX_JSON_BYTES = 16 * 2**20
 
 
-def write_json(path: Path, content: Any, make_folder: bool = True) -> None:
+def write_json(path: Path | str, content: Any, make_folder: bool = True) -> None:
     """Write content as indented JSON, atomically.
 
     Args:
@@ -32,18 +32,18 @@ def write_json(path: Path, content: Any, make_folder: bool = True) -> None:
         make_folder: Make the file's folder if need be.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    with write_atomically(path, make_folder) as stream:
+    with write_atomically(Path(path), make_folder) as stream:
         stream.write(text.encode())
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path | str) -> Any:
     """Read a JSON file.
 
     Raises:
         InputError: The file is missing, is not JSON, or is larger than any of ours.
     """
     try:
-        with open_ordinary(path) as stream:
+        with open_ordinary(Path(path)) as stream:
             content = stream.read(MAX_JSON_BYTES + 1)
         if len(content) > MAX_JSON_BYTES:
             raise ValueError(f"it has more than {MAX_JSON_BYTES:,} bytes")
@@ -61,7 +61,7 @@ def read_json(path: Path) -> Any:
 
 
 def save_tensors(
-    path: Path,
+    path: Path | str,
     tensors: dict[str, Tensor],
     info: dict[str, Any] | None = None,
     make_folder: bool = True,
@@ -79,7 +79,7 @@ def save_tensors(
     """
     contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     content = save(contiguous, metadata={"info": json.dumps(info or {})})
-    with write_atomically(path, make_folder) as stream:
+    with write_atomically(Path(path), make_folder) as stream:
         stream.write(content)
 
 
@@ -95,7 +95,7 @@ _UNREADABLE = (
 )
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `save_tensors` wrote, onto the CPU.
 
     Raises:
@@ -105,7 +105,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118
 
 
-def load_info(path: Path) -> dict[str, Any]:
+def load_info(path: Path | str) -> dict[str, Any]:
     """The description alone, which is short, of what `save_tensors` wrote.
 
     Raises:
@@ -115,8 +115,18 @@ def load_info(path: Path) -> dict[str, Any]:
         return info
 
 
+def refuse_path(paths: Any) -> None:
+    """Refuse a single path where a list is wanted: of a text, each letter would be one.
+
+    Raises:
+        InputError: It is a text or a path.
+    """
+    if isinstance(paths, str | os.PathLike):
+        raise InputError(f"paths must be a list, not one path: give ['{paths}'].")
+
+
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _open(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """A file of tensors and its description; what fails inside is the file's fault."""
     if not os.path.isfile(path):  # whatever its name holds
         raise InputError(f"There is no checkpoint {path}.")

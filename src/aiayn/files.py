@@ -115,26 +115,55 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
     """
     if make:
         require_folder(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"{folder} cannot be made: {error.strerror}. Choose another folder."
-            ) from error
+        _make(folder)
     with ExitStack() as stack:
-        if fcntl is not None:
-            try:
-                handle = os.open(folder, os.O_RDONLY)
-                stack.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"{folder} is in use: another training writes to it. Stop that one "
-                    "or wait for its end, or choose another folder."
-                ) from None
-            except OSError:
-                pass
+        try:
+            _lock(folder, stack, wait=False)
+        except BlockingIOError:
+            raise InputError(
+                f"{folder} is in use: another training writes to it. Stop that one "
+                "or wait for its end, or choose another folder."
+            ) from None
         yield
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """As `hold`, but whoever comes second waits until the first has done.
+
+    Args:
+        folder: What to keep; made if it is not there.
+
+    Raises:
+        InputError: It cannot be made.
+    """
+    _make(folder)
+    with ExitStack() as stack:
+        _lock(folder, stack, wait=True)
+        yield
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made: {error.strerror}. Choose another folder."
+        ) from error
+
+
+def _lock(folder: Path, stack: ExitStack, wait: bool) -> None:
+    """Lock a folder, if this system can, until the stack is closed."""
+    if fcntl is None:
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        stack.callback(os.close, handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass
 
 
 def _settle(folder: Path) -> None:

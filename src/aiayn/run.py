@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from aiayn.checkpoint import load_info, load_tensors, save_tensors
+from aiayn.checkpoint import load_info, load_tensors, read_json, save_tensors
 from aiayn.errors import InputError
 from aiayn.files import remove_parts, write_atomically
 
@@ -85,6 +85,21 @@ class RunFolder:
         """Whether it holds nothing that a new training would destroy."""
         kept = (self.state, self.best, self.average, *self.checkpoints())
         return not any(path.exists() for path in kept)
+
+    def require_no_run(self) -> None:
+        """Refuse a folder whose files a training has written.
+
+        Raises:
+            InputError: It is a run's.
+        """
+        content = read_json(self.config) if self.config.exists() else {}
+        described = isinstance(content, dict) and {"model", "output"} <= content.keys()
+        kept = (self.state, self.average, *self.checkpoints())
+        if described or any(path.exists() for path in kept):
+            raise InputError(
+                f"{self.path} is the folder of a run, whose files would be lost: "
+                "choose another folder."
+            )
 
     def require(self) -> None:
         """Refuse to write into a folder that was removed under a running training.

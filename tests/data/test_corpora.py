@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -88,7 +89,8 @@ def test_a_folder_of_ones_own(tmp_path):
     corpus = load_corpus(folder)
     assert list(corpus.train) == [("a", "A")]
     assert list(corpus.validation) == [("b", "B")]
-    assert list(load_corpus(folder, source="de", target="en").train) == [("A", "a")]
+    turned = load_corpus(Path(folder), source="de", target="en")
+    assert list(turned.train) == [("A", "a")]
     with pytest.raises(InputError, match="has no split 'test'; it has train, valid"):
         _ = corpus.test
 

@@ -5,15 +5,20 @@ import hashlib
 import io
 import random
 import tarfile
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from aiayn.data import LinesOnDisk, load_corpus, wmt14
+from aiayn.data import LinesOnDisk, TokenRows, load_corpus, wmt14
 from aiayn.data.archives import unpack
 from aiayn.data.text import MAX_RATIO
 from aiayn.errors import InputError
+from aiayn.files import fcntl
 
 
 def pack(path, files):
@@ -103,6 +108,47 @@ def test_it_stays_on_disk_and_is_put_together_once(published):
     assert list(load_corpus("wmt14").train) == list(first)
 
 
+@pytest.mark.skipif(fcntl is None, reason="Windows locks no folder")
+def test_of_two_that_begin_at_one_time_the_second_waits(published, monkeypatch):
+    """Else whoever ends first takes away the parts that the other still reads."""
+    both, assembled, assemble = threading.Barrier(2), [], wmt14._assemble
+
+    def meet(*args):
+        assembled.append(args)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(timeout=1)  # for the other, who does not come
+        assemble(*args)
+
+    monkeypatch.setattr(wmt14, "_assemble", meet)
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(load_corpus, "wmt14") for _ in range(2)]
+        first, second = (list(call.result().train) for call in calls)
+    assert len(first) == 6
+    assert first == second
+    assert len(assembled) == 1
+
+
+def test_parts_that_somebody_else_has_removed(published, monkeypatch):
+    """As where folders cannot be locked."""
+    write = LinesOnDisk.write
+
+    def interfere(path, lines):
+        written = write(path, lines)
+        if path.suffix == ".de":  # the last, when all has been read
+            for part in path.parent.glob("europarl.*"):
+                part.unlink()
+        return written
+
+    monkeypatch.setattr(LinesOnDisk, "write", interfere)
+    folder = wmt14._train_path("de", "en").parent
+    assert len(load_corpus("wmt14").train) == 6
+    assert {path.name for path in folder.iterdir()} == {
+        f"train.{side}{ending}"
+        for side in ("en", "de")
+        for ending in ("", ".starts.npy")
+    }
+
+
 def test_the_registry_holds_every_archive_to_what_was_published():
     """Nobody has published a checksum of the two that only French needs."""
     archives = [part.archive for part in wmt14._PARTS]
@@ -151,6 +197,16 @@ def test_lines_on_disk_are_a_sequence(tmp_path):
         stream.write(b"more")
     with pytest.raises(InputError, match="do not belong together"):
         LinesOnDisk.open(tmp_path / "text")
+
+
+def test_a_path_may_be_a_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(LinesOnDisk.write("text", ["eins", "zwei"])) == ["eins", "zwei"]
+    assert list(LinesOnDisk.open("text")) == ["eins", "zwei"]
+    assert list(LinesOnDisk("text", np.array([0, 5]))) == ["eins"]
+    rows = TokenRows.from_lists([[5, 6], [7]])
+    rows.save("rows")
+    assert list(TokenRows.open("rows")) == [[5, 6], [7]]
 
 
 def test_a_text_does_not_stand_without_the_list_of_its_lines(tmp_path, monkeypatch):

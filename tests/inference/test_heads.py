@@ -49,6 +49,19 @@ def test_without_a_pair_there_is_no_score():
         best_offset([[]])
 
 
+def test_without_a_sentence_nobody_knows_how_many_heads():
+    with pytest.raises(InputError, match="Without a sentence there are no heads"):
+        score_heads([], [])
+
+
+@pytest.mark.parametrize("gold", [[(0, 1), (0, 2), (1, 1)], []])
+def test_scores_are_computed_where_the_weights_are(gold):
+    """The meta device computes shapes only, and takes no tensor of the CPU's."""
+    scores = score_heads([torch.full((1, 2, 3, 3), 1 / 3, device="meta")], [gold])
+    assert {score.device.type for score in scores} == {"meta"}
+    assert {score.shape for score in scores} == {(1, 2)}
+
+
 def test_a_model_of_few_bits_is_scored_in_32():
     """bfloat16 holds 0.375 and 0.625, but their mean over three rows only roughly."""
     weights = torch.tensor([[[[0.375, 0.625], [0.625, 0.375], [0.375, 0.625]]]])

@@ -5,11 +5,13 @@ import types
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from aiayn import InputError, greedy_search
 from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from aiayn.interop import to_marian
+from aiayn.interop import copy_from_torch, export_onnx, to_marian, to_torch
+from aiayn.model import RecurrentConfig, RecurrentTranslator
 
 # Both keep their sinusoids in 32 bits, made from 64 by two formulas: the last bit of
 # a number up to one, 6e-8, may differ, and passes through two layers.
@@ -86,6 +88,20 @@ def test_what_marian_has_not_is_refused(make, changes, complaint, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", nothing)
     with pytest.raises(InputError, match=complaint):
         to_marian(make(**changes))
+
+
+def test_a_recurrent_model_has_no_equal(unchecked_shapes, tmp_path):
+    """In none of the libraries; and nothing is made of it."""
+    model = RecurrentTranslator(RecurrentConfig(vocab_size=20, d_model=8))
+    for refused in (
+        lambda: to_marian(model),
+        lambda: export_onnx(model, tmp_path / "onnx"),
+        lambda: to_torch(model),
+        lambda: copy_from_torch(nn.Transformer(8, 2, 1, 1, 8), model),
+    ):
+        with pytest.raises(InputError, match="A RecurrentTranslator has no equal in"):
+            refused()
+    assert not (tmp_path / "onnx").exists()
 
 
 def test_without_transformers_a_sentence_says_what_to_install(make, monkeypatch):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS, Transformer, TransformerConfig
 from aiayn.model.recurrent import RecurrentConfig
 from aiayn.model.validation import head_widths
+from aiayn.training import TrainingConfig
 
 # Table 3, last column, in millions, as printed. The other rows print nothing.
 PRINTED = {
@@ -151,6 +153,7 @@ def test_a_preset_takes_changes_and_stays_frozen():
     [
         ({"vocab_size": 0}, "vocab_size must be a whole number, at least 1, not 0."),
         ({"d_model": 2.5}, "d_model must be a whole number, at least 1, not 2.5."),
+        ({"d_model": True}, "d_model must be a whole number, at least 1, not True."),
         ({"d_ff": -1}, "d_ff must be a whole number, at least 1, not -1."),
         ({"num_heads": 0}, "num_heads must be a whole number, at least 1, not 0."),
         ({"d_k": 0}, "d_k must be a whole number, at least 1, not 0."),
@@ -183,6 +186,23 @@ def test_a_bad_size_gets_a_sentence(changes, sentence, unchecked_shapes):
     with pytest.raises(InputError) as caught:
         TransformerConfig(**changes)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        (TransformerConfig, {"d_model": 16, "num_heads": 4, "d_k": 2, "pad_id": 3}),
+        (RecurrentConfig, {"vocab_size": 30, "d_model": 8}),
+        (TrainingConfig, {"steps": 5, "seed": 2, "corpus_size": 100}),
+    ],
+)
+def test_numpy_s_whole_numbers_are_whole_numbers(kind, sizes, unchecked_shapes):
+    """And kept as Python's: JSON holds no other."""
+    config = kind(**{name: np.int64(size) for name, size in sizes.items()})
+    assert config == kind(**sizes)
+    assert {type(getattr(config, name)) for name in sizes} == {int}
+    widths = head_widths(np.int64(16), np.int64(4), d_v=np.int64(3))
+    assert [(type(width), width) for width in widths] == [(int, 4), (int, 3)]
 
 
 def test_an_unknown_row_gets_the_list_of_rows():

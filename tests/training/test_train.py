@@ -335,6 +335,19 @@ def test_the_recurrent_model_is_trained_by_the_same_loop(config):
     assert math.isfinite(result.log[-1]["loss"])
 
 
+def test_a_corpus_without_validation_text_is_refused_at_once(config, monkeypatch):
+    """Not when its vocabulary has been learned and all of its pairs are encoded."""
+    for path in Path(config.corpus).glob("validation.*"):
+        path.unlink()
+
+    def learn(*_, **__):
+        pytest.fail("It learned a vocabulary.")
+
+    monkeypatch.setattr(Tokenizer, "train", learn)
+    with pytest.raises(InputError, match="has no split 'validation'; it has train"):
+        train(config)
+
+
 def test_a_run_is_not_begun_over_another(config):
     train(config)
     with pytest.raises(InputError, match="holds a run already: continue it with"):

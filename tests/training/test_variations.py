@@ -72,7 +72,7 @@ def test_rows_are_chosen_by_name_or_letter_in_the_table_s_order():
 
 
 def test_a_run_says_what_it_was_and_what_came_of_it(tiny, tmp_path):
-    (run,) = run_table3(tmp_path / "runs", ["B d_k=16"], [5], **tiny)
+    (run,) = run_table3(str(tmp_path / "runs"), ["B d_k=16"], [5], **tiny)
     assert (run["row"], run["seed"]) == ("B d_k=16", 5)
     assert run["config"]["model"]["d_k"] == 2
     assert run["config"]["steps"] == 3

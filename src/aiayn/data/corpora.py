@@ -32,13 +32,13 @@ from aiayn.errors import InputError
 
 
 def load_corpus(
-    name: str, *, source: str = "en", target: str = "de", **options: Any
+    name: str | Path, *, source: str = "en", target: str = "de", **options: Any
 ) -> Corpus:
     """Load a corpus: one of `CORPORA`, or a folder of your own.
 
     A folder holds ``train.en`` and ``train.de`` (the endings are the languages), and
     likewise ``validation`` (or ``valid``, ``val``, ``dev``) and ``test`` if you have
-    them, each plain or packed (``train.en.gz``).
+    them, each plain or packed (``train.en.gz``). A training needs the first two.
 
     Args:
         name: "grammar", "multi30k", "tatoeba", "wmt14", "gum" (trees only), or the
@@ -69,6 +69,7 @@ def load_corpus(
         raise InputError(
             f"source and target are both {source!r}; choose two different languages."
         )
+    name = os.fspath(name)
     if name in _LOADERS:
         _check_options(name, options)
         return _LOADERS[name](source, target, **options)

@@ -89,19 +89,21 @@ class TokenRows:
         ids[real] = self.tokens[places[real]]
         return torch.from_numpy(ids)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
+        path = Path(path)
         for name, array in (("tokens", self.tokens), ("starts", self.starts)):
             with write_atomically(path.with_name(f"{path.name}.{name}.npy")) as stream:
                 np.save(stream, array, allow_pickle=False)
 
     @classmethod
-    def open(cls, path: Path) -> "TokenRows":
+    def open(cls, path: Path | str) -> "TokenRows":
         """What `save` wrote, left on disk: processes share the memory that it takes.
 
         Raises:
             InputError: A file is missing or cut short.
         """
+        path = Path(path)
         try:
             tokens, starts = (
                 np.load(path.with_name(f"{path.name}.{name}.npy"), mmap_mode="r")

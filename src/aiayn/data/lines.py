@@ -28,23 +28,27 @@ class LinesOnDisk(Sequence[str]):
 
     Not in the paper.
 
-    >>> lines = LinesOnDisk.write(Path("large.en"), ["a dog", "a cat"])
+    >>> lines = LinesOnDisk.write("large.en", ["a dog", "a cat"])
     >>> len(lines), lines[1]
     (2, 'a cat')
     """
 
-    def __init__(self, path: Path, starts: Int64[np.ndarray, " lines_plus_1"]) -> None:
+    def __init__(
+        self, path: Path | str, starts: Int64[np.ndarray, " lines_plus_1"]
+    ) -> None:
+        path = Path(path)
         self._path, self._starts = path, starts
         self._bytes = np.memmap(path, np.uint8, "r") if path.stat().st_size else b""
 
     @classmethod
-    def open(cls, path: Path) -> "LinesOnDisk":
+    def open(cls, path: Path | str) -> "LinesOnDisk":
         """A file that `write` made.
 
         Raises:
             InputError: The file or its list of lines is missing, or they do not belong
                 together.
         """
+        path = Path(path)
         try:
             starts = np.load(_starts_of(path), mmap_mode="r", allow_pickle=False)
             size = path.stat().st_size
@@ -58,7 +62,7 @@ class LinesOnDisk(Sequence[str]):
         return cls(path, starts)
 
     @classmethod
-    def write(cls, path: Path, lines: Iterable[str]) -> "LinesOnDisk":
+    def write(cls, path: Path | str, lines: Iterable[str]) -> "LinesOnDisk":
         """Write lines, none of which holds a line feed, and the list of their places.
 
         Raises:
@@ -66,6 +70,7 @@ class LinesOnDisk(Sequence[str]):
                 the folder read-only; nothing is left over.
         """
         refuse_text(lines)
+        path = Path(path)
         lengths = []
         with write_atomically(path) as stream:
             for line in lines:

@@ -24,6 +24,7 @@ from aiayn.data.lines import LinesOnDisk
 from aiayn.data.parallel import ParallelText
 from aiayn.data.text import read_lines
 from aiayn.errors import InputError
+from aiayn.files import in_turn
 
 
 def _archive(
@@ -116,8 +117,10 @@ def load_wmt14(source: str, target: str) -> Corpus:
         )
     other = target if source == "en" else source
     train = {side: _train_path(other, side) for side in ("en", other)}
-    if not all(path.exists() for path in train.values()):
-        _assemble(other, train)
+    if not _all_there(train):
+        with in_turn(cache_folder() / "wmt14"):  # trainings that begin at one time
+            if not _all_there(train):
+                _assemble(other, train)
     splits = {
         "train": ParallelText(
             LinesOnDisk.open(train[source]), LinesOnDisk.open(train[target])
@@ -156,7 +159,7 @@ def _assemble(other: str, train: dict[str, Path]) -> None:
             side: train[side].with_name(f"{part.name}.{Path(name).name}")
             for side, name in names.items()
         }
-        if not all(path.exists() for path in paths.values()):
+        if not _all_there(paths):
             unpack(fetch(part.archive), {names[side]: paths[side] for side in train})
         raw.append(paths)
     # Each side is written for itself, so each time the empty pairs are found anew.
@@ -164,7 +167,11 @@ def _assemble(other: str, train: dict[str, Path]) -> None:
         LinesOnDisk.write(path, chain.from_iterable(_full(p, side) for p in raw))
     for paths in raw:
         for path in paths.values():
-            path.unlink()
+            path.unlink(missing_ok=True)  # another may have, where nothing is locked
+
+
+def _all_there(paths: dict[str, Path]) -> bool:
+    return all(path.exists() for path in paths.values())
 
 
 def _full(paths: dict[str, Path], side: str) -> Iterator[str]:

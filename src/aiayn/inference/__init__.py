@@ -21,7 +21,7 @@ from aiayn.inference.hypothesis import (
     gnmt_length_penalty,
     output_limits,
 )
-from aiayn.inference.loading import load_ensemble, load_translator
+from aiayn.inference.loading import load_ensemble, load_translator, save_translator
 from aiayn.inference.parsing import Parse, parse, score_parses
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
@@ -48,6 +48,7 @@ __all__ = [
     "parse",
     "perplexity",
     "render_attention",
+    "save_translator",
     "score_parses",
     "translate",
     "translate_stream",

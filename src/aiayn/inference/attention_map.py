@@ -57,8 +57,9 @@ def cross_attention_map(
         line: The sentence.
         model: A `Transformer`, or a `RecurrentTranslator` with attention.
         tokenizer: The one that the model was trained with.
-        layer: A decoder layer, counted from 1; None: the mean over all of them.
-        head: A head, counted from 1; None: the mean over all of them.
+        layer: A decoder layer, counted from 1 (in `aiayn.inference.heads` from 0);
+            None: the mean over all of them.
+        head: A head, likewise counted from 1; None: the mean over all of them.
         translation: Look at the writing of this text; None: of the model's own.
         beam_size: Of the search for the model's own translation.
         length_penalty: Likewise.

@@ -73,7 +73,7 @@ def beam_search(
     Args:
         model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
             run; the source is moved there.
-        source: Token ids, padded; each sentence ends in its end token.
+        source: Token ids, padded at the end; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
         beam_size: K, the unfinished outputs that are kept at each step.

@@ -41,7 +41,7 @@ def greedy_search(
     Args:
         model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
             run; the source is moved there.
-        source: Token ids, padded; each sentence ends in its end token.
+        source: Token ids, padded at the end; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
         extra_length: An output may have this many tokens more than its input.

@@ -23,7 +23,8 @@ from aiayn.model.attention import MultiHeadAttention
 Use = Literal["encoder", "decoder", "cross"]
 Pairs = Sequence[tuple[int, int]]
 Head = tuple[Use, int, int]
-"""Where it is, its layer and its number, both counted from 0."""
+"""Where it is, its layer and its number: both counted from 0, as torch does, whereas
+`cross_attention_map` counts from 1, as the paper does."""
 
 
 class SentenceWeights(NamedTuple):
@@ -95,17 +96,24 @@ def score_heads(
             keys; one without any does not count.
 
     Returns:
-        Both scores; NaN if there is no pair at all.
+        Both scores, where the weights are; NaN if there is no pair at all.
+
+    Raises:
+        InputError: There is no sentence at all, so that nothing says how many heads.
     """
+    if not weights:
+        raise InputError("Without a sentence there are no heads: give at least one.")
     hits, mass = [], []
     for table, pairs in zip(weights, gold, strict=True):
         for query, keys in _by_query(pairs).items():
             row = table[:, :, query]  # (layers, heads, keys)
-            right = torch.zeros(row.size(-1)).index_fill(0, torch.tensor(keys), 1.0)
+            right = torch.zeros(row.size(-1), device=row.device)
+            right[keys] = 1.0
             hits.append(right[row.argmax(dim=-1)])  # (layers, heads)
             mass.append(row.to(right.dtype) @ right)  # (layers, heads)
     if not hits:
-        nothing = torch.full(weights[0].shape[:2], torch.nan)
+        device = weights[0].device
+        nothing = torch.full(weights[0].shape[:2], torch.nan, device=device)
         return HeadScores(nothing, nothing)
     return HeadScores(torch.stack(hits).mean(dim=0), torch.stack(mass).mean(dim=0))
 
@@ -181,7 +189,7 @@ def shuffled(
 
 
 def all_heads(model: Transformer) -> list[Head]:
-    """Every head of the model, encoder first."""
+    """Every head of the model, encoder first; layers and heads count from 0."""
     config = model.config
     layers: dict[Use, int] = {
         "encoder": config.num_encoder_layers,

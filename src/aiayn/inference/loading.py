@@ -1,4 +1,4 @@
-"""From a folder or file on disk to a model that translates."""
+"""From a folder or file on disk to a model that translates, and back."""
 
 import os
 from collections.abc import Sequence
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import torch
 
-from aiayn.checkpoint import load_tensors
+from aiayn.checkpoint import load_tensors, refuse_path, save_tensors
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference.ensemble import Ensemble
+from aiayn.inference.translation import check_vocabulary
 from aiayn.machine import resolve_device
-from aiayn.model.description import Translator, restore_model
+from aiayn.model.description import Translator, describe_config, restore_model
 from aiayn.run import RunFolder
 
 
@@ -48,6 +49,46 @@ def load_translator(
     return model.to(device).eval(), tokenizer
 
 
+def save_translator(
+    model: Translator, tokenizer: Tokenizer, folder: Path | str
+) -> None:
+    """Save a model and its tokenizer, so that `load_translator` reads them.
+
+    `train` does so by itself. This is for a model that was made otherwise: with a
+    `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
+
+    Args:
+        model: A `Transformer` or a `RecurrentTranslator`, on any device. It is loaded
+            in 32 bits, whatever it was saved in.
+        tokenizer: The one that it was trained with.
+        folder: Made if it is not there. It gets best.safetensors and tokenizer.model;
+            a model that was saved there before is replaced.
+
+    Raises:
+        InputError: The model is of another kind or inside a wrapper, the tokenizer is
+            not its own, or the folder holds a training run or cannot be written.
+
+    Not in the paper.
+
+    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
+    >>> save_translator(model, tokenizer, "my-model")
+    >>> again, _ = load_translator("my-model")
+    >>> torch.equal(again.output_weight, model.output_weight)
+    True
+    """
+    if not isinstance(model, Translator):
+        raise InputError(
+            f"A {type(model).__name__} cannot be saved as a translator: give a "
+            "Transformer or a RecurrentTranslator, out of what is wrapped around it "
+            "(of torch.compile it is _orig_mod), and of an ensemble each model alone."
+        )
+    check_vocabulary(model, tokenizer)
+    run = RunFolder(folder)
+    run.require_no_run()
+    tokenizer.save(run.tokenizer)
+    save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
+
+
 def load_ensemble(
     paths: Sequence[Path | str], device: torch.device | str = "cpu"
 ) -> tuple[Ensemble, Tokenizer]:
@@ -62,7 +103,7 @@ def load_ensemble(
 
     Raises:
         InputError: As `load_translator`; or a model was trained with another tokenizer
-            than the first.
+            than the first; or paths is one path.
 
     Paper: Table 2 sets its single models beside ensembles of others.
 
@@ -72,6 +113,7 @@ def load_ensemble(
     >>> model, tokenizer = load_ensemble(paths)  # after a training
     >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
+    refuse_path(paths)
     found = [load_translator(path, device) for path in paths]
     for path, (_, tokenizer) in zip(paths, found, strict=True):
         if tokenizer.digest != found[0][1].digest:

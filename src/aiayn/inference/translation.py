@@ -175,6 +175,15 @@ def search(
     )
 
 
+def check_vocabulary(model: Translator | Ensemble, tokenizer: Tokenizer) -> None:
+    """Refuse a tokenizer that cannot be the model's, with an InputError."""
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise InputError(
+            f"The tokenizer has {tokenizer.vocab_size:,} entries and the model "
+            f"{model.config.vocab_size:,}; use the one that the model was trained with."
+        )
+
+
 def encode_sources(
     lines: Sequence[str],
     model: Translator | Ensemble,
@@ -189,12 +198,8 @@ def encode_sources(
         InputError: As `translate`.
     """
     refuse_text(lines)
+    check_vocabulary(model, tokenizer)
     config = model.config
-    if tokenizer.vocab_size != config.vocab_size:
-        raise InputError(
-            f"The tokenizer has {tokenizer.vocab_size:,} entries and the model "
-            f"{config.vocab_size:,}; use the one that the model was trained with."
-        )
     if isinstance(config, TransformerConfig) and config.positions == "learned":
         max_pieces = min(max_pieces, config.max_length - 1)  # one for the end token
     rows = encode_lines(lines, tokenizer)

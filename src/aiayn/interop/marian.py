@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from aiayn.data.tokenizer import BOS_ID, EOS_ID
 from aiayn.errors import InputError
+from aiayn.interop.requirement import require_transformer
 from aiayn.model import Transformer, TransformerConfig
 
 
@@ -58,6 +59,7 @@ def to_marian(model: Transformer) -> Any:
     ... )
     >>> torch.testing.assert_close(found.logits, model(source, target))
     """
+    require_transformer(model)
     try:
         from transformers import (  # pyright: ignore[reportMissingImports]
             MarianConfig,

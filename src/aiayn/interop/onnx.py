@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from aiayn.errors import InputError
+from aiayn.interop.requirement import require_transformer
 from aiayn.model import Transformer, padding_mask
 from aiayn.model.cache import LayerCache
 from aiayn.model.forms import plain_form
@@ -44,20 +45,21 @@ def export_onnx(model: Transformer, folder: Path | str) -> list[Path]:
     step's ``keys.i`` and ``values.i``.
 
     Args:
-        model: Any of ours; it is exported as in evaluation.
+        model: A Transformer of any kind; it is exported as in evaluation.
         folder: Made if it is not there.
 
     Returns:
         The two files.
 
     Raises:
-        InputError: onnx or onnxscript is not installed, or the model has no decoder
-            layer, or a max_length of hardly any tokens.
+        InputError: The model is no Transformer, has no decoder layer or a max_length
+            of hardly any tokens, or onnx or onnxscript is not installed.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
     >>> [path.name for path in export_onnx(model, "my-model")]
     ['encoder.onnx', 'decoder_step.onnx']
     """
+    require_transformer(model)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
             f"The export needs {' and '.join(missing)}: run  pip install 'aiayn[onnx]'."

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from aiayn.errors import InputError
+from aiayn.interop.requirement import require_transformer
 from aiayn.model import Transformer, TransformerConfig
 
 # LayerNorm's, in all our layers: torch's default.
@@ -36,7 +37,8 @@ def to_torch(model: Transformer) -> nn.Transformer:
         tokens and returns states.
 
     Raises:
-        InputError: The model has heads of another width, or rotary positions.
+        InputError: The model is no Transformer, or has heads of another width, or
+            rotary positions.
 
     Paper: §3.1.
 
@@ -49,6 +51,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
     >>> states = stacks(read, written, tgt_mask=hidden)
     >>> torch.testing.assert_close(model.project(states), model(source, target))
     """
+    require_transformer(model)
     _check_positions(model.config)
     stacks = _same_shape(model.config)
     if model.config.norm == "post":
@@ -82,6 +85,7 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
     >>> torch.equal(ours.feed_forward.inner.weight, theirs.linear1.weight)
     True
     """
+    require_transformer(model)
     _check_positions(model.config)
     _check_stacks(stacks, model.config)
     pairs = list(_pairs(model, stacks))

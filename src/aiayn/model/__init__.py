@@ -16,6 +16,7 @@ from aiayn.model.positional import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
+from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.stacks import Decoder, Encoder
@@ -36,6 +37,8 @@ __all__ = [
     "MultiHeadAttention",
     "NoPositionalEncoding",
     "PositionwiseFeedForward",
+    "RecurrentConfig",
+    "RecurrentTranslator",
     "ResidualNorm",
     "RotaryAttention",
     "Segments",

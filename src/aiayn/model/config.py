@@ -16,6 +16,7 @@ from aiayn.model.validation import (
     check_rotary,
     check_sizes,
     head_widths,
+    hold_python_numbers,
 )
 
 TABLE_3_ROWS: dict[str, dict[str, Any]] = {
@@ -100,6 +101,7 @@ class TransformerConfig:
     """The token that fills short rows of a batch; nothing attends to it."""
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         check_sizes(
             1,
             vocab_size=self.vocab_size,

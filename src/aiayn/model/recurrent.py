@@ -29,6 +29,7 @@ from aiayn.model.validation import (
     check_rates,
     check_sizes,
     check_tokens,
+    hold_python_numbers,
 )
 
 
@@ -39,6 +40,8 @@ class RecurrentConfig:
     Raises:
         InputError: A size is not positive, dropout lies outside [0, 1), or pad_id is no
             token.
+
+    Paper: §1, §2; Cho et al. (2014), Bahdanau et al. (2015).
     """
 
     vocab_size: int = 1000
@@ -53,6 +56,7 @@ class RecurrentConfig:
     """The token that fills short rows of a batch."""
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         check_sizes(1, vocab_size=self.vocab_size, d_model=self.d_model)
         check_rates(dropout=self.dropout)
         check_pad_id(self.pad_id, self.vocab_size)

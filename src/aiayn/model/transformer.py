@@ -113,8 +113,9 @@ class Transformer(nn.Module):
         """Score every next token at every position of the target.
 
         Args:
-            source: Token ids, padded with ``config.pad_id``.
-            target: What the decoder reads: already shifted right (`shift_right`).
+            source: Token ids, padded at the end with ``config.pad_id``.
+            target: What the decoder reads: already shifted right (`shift_right`), and
+                padded at the end too.
 
         Returns:
             Logits; those at position i are for the token after target position i.

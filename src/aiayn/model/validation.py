@@ -1,5 +1,8 @@
 """What the models refuse, each in a sentence: sizes, rates, heads, masks, token ids."""
 
+from numbers import Integral
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -7,13 +10,21 @@ from aiayn.errors import InputError
 from aiayn.model.forms import is_transformed
 
 
-def check_sizes(minimum: int, **sizes: int) -> None:
-    """Every size must be a whole number, and not smaller than minimum."""
+def check_sizes(minimum: int, **sizes: Any) -> None:
+    """Every size must be a whole number, NumPy's too, and not smaller than minimum."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < minimum:
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if not whole or size < minimum:
             raise InputError(
                 f"{name} must be a whole number, at least {minimum}, not {size!r}."
             )
+
+
+def hold_python_numbers(config: Any) -> None:
+    """Turn NumPy's whole numbers into Python's, which JSON can hold."""
+    for name, value in list(vars(config).items()):
+        if isinstance(value, Integral) and not isinstance(value, int):
+            object.__setattr__(config, name, int(value))
 
 
 def check_rates(**rates: float) -> None:
@@ -51,7 +62,7 @@ def head_widths(
     d_k = d_model // num_heads if d_k is None else d_k
     d_v = d_model // num_heads if d_v is None else d_v
     check_sizes(1, d_k=d_k, d_v=d_v)
-    return d_k, d_v
+    return int(d_k), int(d_v)
 
 
 def check_rotary(d_k: int) -> None:

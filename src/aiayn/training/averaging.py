@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors
+from aiayn.checkpoint import load_tensors, refuse_path
 from aiayn.errors import InputError
 
 
 def average_checkpoints(
-    paths: Sequence[Path],
+    paths: Sequence[Path | str],
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     r"""The mean of every weight over several checkpoints of one run.
 
@@ -26,13 +26,15 @@ def average_checkpoints(
         The averaged weights, summed in float64, and the last checkpoint's description.
 
     Raises:
-        InputError: There is none, one cannot be read, or two differ in shape.
+        InputError: There is none, or not a list of them; one cannot be read, or two
+            differ in shape.
 
     Paper: §6.1.
 
     >>> paths = sorted(Path("runs/grammar").glob("step-*.safetensors"))
     >>> weights, info = average_checkpoints(paths[-5:])  # after a training
     """
+    refuse_path(paths)
     paths = list(paths)  # of a glob, say, which can be read but once
     if not paths:
         raise InputError("There is no checkpoint to average.")

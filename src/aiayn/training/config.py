@@ -8,7 +8,7 @@ from typing import Any, Literal
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.description import ModelConfig, describe_config, read_config
-from aiayn.model.validation import check_sizes
+from aiayn.model.validation import check_sizes, hold_python_numbers
 
 _COUNTS = (
     "max_length",
@@ -51,7 +51,8 @@ class TrainingConfig:
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own."""
+    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own, which
+    has to hold train.* and validation.*."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
@@ -63,7 +64,8 @@ class TrainingConfig:
     model: ModelConfig = field(default_factory=TransformerConfig.tiny)
     """The model's sizes; its vocab_size is that of the tokenizer too."""
     max_length: int = 256
-    """Pieces; longer pairs are left out of training, and counted."""
+    """Pieces; longer pairs are left out: of training, which counts them, and of
+    validation, its loss and its BLEU."""
     tokens_per_batch: int = 25_000
     """Most source and most target tokens in a batch, padding included (§5.1)."""
     packed_length: int | None = None
@@ -106,13 +108,14 @@ class TrainingConfig:
     plain: bool = False
     """Compute every formula in its plain form, without the tricks that make it fast."""
     compile: bool = False
-    """Compile the model with torch.compile; pays on a GPU."""
+    """Compile the model with torch.compile; meant for a GPU."""
     threads: int | None = None
     """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
     progress: bool = True
     """Show a progress bar, where there is a terminal."""
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         check_sizes(1, **{name: getattr(self, name) for name in _COUNTS})
         _check_kinds(self)
         for name, (low, high) in _RANGES.items():

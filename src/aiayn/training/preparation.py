@@ -90,8 +90,8 @@ def prepare_data(
     """Load the corpus, learn or load its vocabulary, and cut it into batches.
 
     Raises:
-        InputError: The corpus cannot be had or read, is empty, or has pairs that are
-            too long for the model.
+        InputError: The corpus cannot be had or read, is empty, has no validation text,
+            or has pairs that are too long for the model.
     """
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
@@ -103,7 +103,8 @@ def prepare_data(
     )
     if group.first:
         group.wait()  # here the others begin
-    text = corpus.train[: config.corpus_size]
+    # Both before anything is made of one: to encode a large corpus takes its time.
+    text, validation_text = corpus.train[: config.corpus_size], corpus.validation
     if group.first and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
             chain(text.source, text.target),
@@ -115,7 +116,7 @@ def prepare_data(
     group.wait()
     tokenizer = Tokenizer.load(run.tokenizer)
     training = _encode(text, tokenizer, config, run, group)
-    validation, _ = encode_pairs(corpus.validation, tokenizer, config.max_length)
+    validation, _ = encode_pairs(validation_text, tokenizer, config.max_length)
     for pairs in (training, validation):
         _check_lengths(pairs, config)
     batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
@@ -125,7 +126,7 @@ def prepare_data(
         batches,
         TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
         short_pairs(
-            corpus.validation,
+            validation_text,
             tokenizer,
             config.max_length,
             config.validation_sentences,

@@ -197,7 +197,7 @@ def score_variation(result: TrainingResult, config: TrainingConfig) -> dict[str,
 
 
 def run_table3(
-    output: Path, rows: Sequence[str], seeds: Sequence[int], **changes: Any
+    output: Path | str, rows: Sequence[str], seeds: Sequence[int], **changes: Any
 ) -> Iterator[dict[str, Any]]:
     """Make every run that the folder does not hold yet; a file for each.
 
@@ -217,6 +217,7 @@ def run_table3(
 
     Paper: §6.2, Table 3.
     """
+    output = Path(output)
     require_folder(output)
     for seed in seeds:
         for row in rows:

@@ -1,0 +1,93 @@
+"""Models that are saved without a training's help, and what is no place for them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from aiayn import cli
+from aiayn.checkpoint import save_tensors, write_json
+from aiayn.errors import InputError
+from aiayn.inference import Ensemble, load_ensemble, load_translator, save_translator
+from aiayn.run import RunFolder
+from aiayn.training import TrainingConfig, average_checkpoints
+from tests.inference.models import random_recurrent, random_transformer
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def saved(folder, tokenizer, seed=0):
+    model = random_transformer(tokenizer.vocab_size, seed).float()
+    save_translator(model, tokenizer, folder)
+    return model
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("make", [random_transformer, random_recurrent])
+def test_what_is_saved_is_what_is_loaded(make, dtype, tokenizer, tmp_path):
+    model = make(tokenizer.vocab_size).to(dtype)
+    save_translator(model, tokenizer, str(tmp_path / "new" / "folder"))
+    loaded, pieces = load_translator(tmp_path / "new" / "folder")
+    assert pieces.digest == tokenizer.digest
+    assert loaded.config == model.config
+    assert not loaded.training
+    weights = {name: weight.float() for name, weight in model.state_dict().items()}
+    assert_close(loaded.state_dict(), weights, rtol=0, atol=0)
+
+
+def test_one_that_was_saved_there_before_is_replaced(tokenizer, tmp_path):
+    first, second = (saved(tmp_path, tokenizer, seed).output_weight for seed in (0, 1))
+    loaded, _ = load_translator(tmp_path)
+    assert loaded.output_weight.equal(second)
+    assert not loaded.output_weight.equal(first)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "best.safetensors",
+        "tokenizer.model",
+    }
+
+
+@pytest.mark.parametrize("kept", ["config", "state", "average", "step"])
+def test_no_run_is_written_over(kept, tokenizer, tmp_path):
+    """The average would be loaded in its place, to begin with."""
+    run = RunFolder(tmp_path)
+    if kept == "config":
+        write_json(run.config, TrainingConfig(output=tmp_path).as_dict())
+    else:
+        file = run.path / "step-000001.safetensors"
+        save_tensors({"state": run.state, "average": run.average}.get(kept, file), {})
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=f"^{tmp_path} is the folder of a run, whose"):
+        saved(tmp_path, tokenizer)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_no_one_could_load_is_refused(tokenizer, tmp_path, unchecked_shapes):
+    model = random_transformer(tokenizer.vocab_size)
+    folder = tmp_path / "new"
+    for other in (Ensemble([model]), torch.nn.DataParallel(model), None):
+        name = type(other).__name__
+        with pytest.raises(InputError, match=f"A {name} cannot be saved as a"):
+            save_translator(other, tokenizer, folder)
+    with pytest.raises(InputError, match="has 60 entries and the model 61"):
+        save_translator(random_transformer(61), tokenizer, folder)
+    assert not folder.exists()
+    folder.write_text("a file")
+    with pytest.raises(InputError, match=r"new/tokenizer\.model cannot be written"):
+        save_translator(model, tokenizer, folder)
+
+
+def test_the_command_line_translates_with_it(tokenizer, tmp_path, monkeypatch, capsys):
+    saved(tmp_path / "mine", tokenizer)
+    words = ["aiayn", "translate", str(tmp_path / "mine"), "a dog"]
+    monkeypatch.setattr("sys.argv", words)
+    cli.main()
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("function", [load_ensemble, average_checkpoints])
+def test_one_path_is_no_list_of_paths(function, kind, unchecked_shapes):
+    """A text would be taken apart into letters, each of them a path."""
+    with pytest.raises(InputError, match=r"not one path: give \['runs/x'\]"):
+        function(kind("runs/x"))
