@@ -1,6 +1,5 @@
 """The fast forms are the plain ones: attention, and a whole step of the model."""
 
-import threading
 from functools import partial
 
 import pytest
@@ -224,24 +223,5 @@ def test_checkpointing_needs_first_derivatives_only(scalar, reentrant):
 def test_plain_form_ends_with_its_block():
     assert not is_plain()
     with plain_form(), plain_form(False):
-        assert is_plain()
-    assert not is_plain()
-
-
-def test_the_plain_form_ends_when_the_last_of_several_threads_has_left_it():
-    """The first to enter is the first to leave, while the other is inside."""
-    inside, may_leave = threading.Event(), threading.Event()
-
-    def first():
-        with plain_form():
-            inside.set()
-            may_leave.wait()
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    inside.wait()
-    with plain_form():
-        may_leave.set()
-        thread.join()
         assert is_plain()
     assert not is_plain()

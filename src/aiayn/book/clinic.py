@@ -141,8 +141,8 @@ BUGS = (
     Bug(
         "padding-counts",
         "training.loss",
-        "real = target != self.model.config.pad_id",
-        "real = target == target",
+        "return (target != pad_id).flatten()",
+        "return (target == target).flatten()",
     ),
 )
 

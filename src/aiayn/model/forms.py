@@ -17,7 +17,6 @@ plain form.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Lock
 from typing import Any
 
 import torch
@@ -27,14 +26,14 @@ from torch import Tensor
 from aiayn.errors import InputError
 
 _plain = False
-_blocks, _lock = 0, Lock()  # with blocks of all threads that want the plain form
 
 
 @contextmanager
 def plain_form(wanted: bool = True) -> Iterator[None]:
-    """Compute everything in its plain form inside a with block.
+    """Compute everything in its plain form inside a with block, in every thread.
 
-    All threads do, until the last of them has left its block.
+    Afterwards all is as it was at the block's beginning, also if another thread has
+    changed it since: let one thread choose.
 
     Args:
         wanted: False: change nothing, so that a caller can pass a choice on.
@@ -43,17 +42,12 @@ def plain_form(wanted: bool = True) -> Iterator[None]:
     ...     is_plain()
     True
     """
-    _count(int(wanted))
+    before = _plain
+    set_plain(before or wanted)
     try:
         yield
     finally:
-        _count(-int(wanted))
-
-
-def _count(change: int) -> None:
-    global _blocks
-    with _lock:
-        _blocks += change
+        set_plain(before)
 
 
 def set_plain(plain: bool) -> None:
@@ -68,7 +62,7 @@ def is_plain() -> bool:
     A compiler joins the formulas into kernels of its own, and a trick would only be in
     its way; `torch.func` refuses to transform a gradient that was written by hand.
     """
-    return is_transformed() or _plain or _blocks > 0
+    return is_transformed() or _plain
 
 
 def is_transformed() -> bool:
