@@ -13,8 +13,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from aiayn.version import find_version
-
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {
     "jaxtyping",
@@ -206,14 +204,6 @@ def test_what_is_installed_says_its_version(unpacked):
     )
     run = run_in(folder, hidden + code, "aiayn", *needed)
     assert run.stdout.split() == ["0+unknown"], run.stderr
-
-
-@pytest.mark.parametrize(("name", "own"), [("aiayn", True), ("another", False)])
-def test_a_checkout_says_its_own_version(tmp_path, name, own):
-    """Not that of what is installed; nor does another project's file tell."""
-    text = f'[project]\nname = "{name}"\nversion = "77.1"\n'
-    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert (find_version(tmp_path) == "77.1") == own
 
 
 def test_import_costs_little_beyond_torch(unpacked):
