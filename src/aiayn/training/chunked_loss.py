@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from aiayn.model.forms import first_order
-from aiayn.model.products import product
+from aiayn.model.products import product, weight_gradient
 
 # Positions at a time, at least, and bytes of logits. What a CPU writes over should stay
 # in its caches. A GPU wants large products, and has the memory.
@@ -46,7 +46,7 @@ class _ChunkedLoss(torch.autograd.Function):
         with torch.autocast(kind, enabled=False):
             state_gradient = torch.empty_like(states)
             uniform = -smoothing / weight.size(0) * state_total
-            weight_gradient = uniform.repeat(weight.size(0), 1)
+            weight_sum = uniform.repeat(weight.size(0), 1)
             plain, right_total = weight.new_zeros(()), weight.new_zeros(())
             chunk = _positions_at_a_time(narrow_weight)
             for rows, right, gradient in zip(
@@ -62,11 +62,11 @@ class _ChunkedLoss(torch.autograd.Function):
                 right_total += right_logits.sum(dtype=weight.dtype)
                 plain -= right_log_probs.sum()
                 gradient.copy_(product(errors, narrow_weight.T))
-                weight_gradient += product(errors.T, rows.T)
+                weight_sum += weight_gradient(errors, rows)
                 del errors  # the next chunk's logits take their place
             state_gradient -= smoothing * mean_row
             smoothed = plain + smoothing * (right_total - state_total @ mean_row)
-        ctx.save_for_backward(state_gradient, weight_gradient)
+        ctx.save_for_backward(state_gradient, weight_sum)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
@@ -76,10 +76,10 @@ class _ChunkedLoss(torch.autograd.Function):
         ctx: Any, *grad_outputs: Tensor
     ) -> tuple[Tensor | None, ...]:
         smoothed_gradient, _ = grad_outputs
-        state_gradient, weight_gradient = ctx.saved_tensors
+        state_gradient, weight_sum = ctx.saved_tensors
         return (
             state_gradient * smoothed_gradient,
-            weight_gradient * smoothed_gradient,
+            weight_sum * smoothed_gradient,
             None,
             None,
         )
