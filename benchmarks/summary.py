@@ -10,6 +10,8 @@ from typing import Any
 PRODUCT = "matrix_product"
 """The name under which a record holds the machine's own measure."""
 OURS = "ours"
+OUR_FORMS = (OURS, "plain")
+"""Under these names stands this package; all others are peers'."""
 
 Record = dict[str, Any]
 Measurement = dict[str, Any]
@@ -64,6 +66,15 @@ def ratio_to_ours(record: Record, peer: str, case: dict[str, Any]) -> float | No
     ours = {m["round"]: m["seconds"] for m in rounds_of(record, OURS, case)}
     ratios = [theirs[number] / ours[number] for number in theirs if number in ours]
     return median(ratios) if ratios else None
+
+
+def fastest_other(record: Record, precision: str) -> tuple[str, float] | None:
+    """The peer that ours is least ahead of, and how many times as fast ours is."""
+    case = {"precision": precision}
+    others = (peer for peer in peers_in(record) if peer not in OUR_FORMS)
+    ratios = {peer: ratio_to_ours(record, peer, case) for peer in others}
+    known = {peer: ratio for peer, ratio in ratios.items() if ratio is not None}
+    return min(known.items(), key=lambda item: item[1], default=None)
 
 
 def achieved_gflops(record: Record, peer: str, precision: str) -> float | None:

@@ -69,6 +69,30 @@ class TrainingStep(BenchmarkDirective):
         return made
 
 
+class Processors(SphinxDirective):
+    """How far a training step is ahead on each processor.
+
+    Each line of its content names a record and calls its processor by name: those that
+    /proc/cpuinfo knows do not tell the generations apart.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        rows, made = [], []
+        for line in self.content:
+            name, _, title = line.partition(": ")
+            path = RECORDS / f"{name}.json"
+            self.env.note_dependency(str(path))
+            record = json.loads(path.read_text(encoding="utf-8"))
+            rows.append([title, *ahead(record, "fp32"), *ahead(record, "bf16")])
+            if name != TrainingStep.record:  # whose closing lines stand above
+                made += closing(record)
+        per_precision = ["a product, GFLOP/s", "ours, times the fastest other"]
+        header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in per_precision)]
+        return [table(header, rows), *made]
+
+
 class Decoding(BenchmarkDirective):
     """The speed of a translation, for each search and each kind of batch."""
 
@@ -162,6 +186,13 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
     if rows and product is not None:
         rows.append(["a large matrix product", "", "", "", f"{product:,.0f}", ""])
     return rows
+
+
+def ahead(record: dict[str, Any], precision: str) -> list[str]:
+    """The machine's own measure, and how far ours is ahead of the fastest peer."""
+    peer, ratio = summary.fastest_other(record, precision)
+    product = summary.product_gflops(record, precision)
+    return [f"{product:,.0f}", f"{times(ratio)} ({PEERS[peer].title})"]
 
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:
@@ -283,6 +314,7 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
 def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
+    app.add_directive("processors", Processors)
     app.add_directive("decoding-benchmark", Decoding)
     app.add_directive("file-benchmark", DecodingOfFile)
     app.add_directive("gpu-benchmark", OnAGpu)

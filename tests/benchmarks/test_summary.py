@@ -46,6 +46,14 @@ def test_the_ratio_is_the_median_of_the_rounds_ratios():
     assert summary.ratio_to_ours(RECORD, "t5", FP32) is None
 
 
+def test_the_fastest_other_is_no_form_of_ours():
+    """T5 took twice the time of ours, BART 1.5 times; our plain form does not count."""
+    more = [measurement(p, 1, s) for p, s in (("t5", 2.0), ("plain", 1.1))]
+    record = RECORD | {"measurements": RECORD["measurements"] + more}
+    assert summary.fastest_other(record, "fp32") == ("bart", 1.5)
+    assert summary.fastest_other(record, "bf16") is None
+
+
 def test_operations_a_second_and_memory():
     assert summary.achieved_gflops(RECORD, "ours", "fp32") == 6.0
     assert summary.product_gflops(RECORD, "fp32") == 50.0
