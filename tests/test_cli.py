@@ -16,7 +16,7 @@ from aiayn import Tokenizer, Transformer, TransformerConfig, __version__, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
 from aiayn.data import load_corpus, load_treebank
 from aiayn.errors import InputError
-from aiayn.inference import Parse, load_translator
+from aiayn.inference import Parse, load_translator, save_translator
 from aiayn.model.description import describe_config
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.run import RunFolder
@@ -192,6 +192,15 @@ def test_evaluates_as_sacrebleu_prints_it(aiayn, run):
     assert out.startswith("BLEU|nrefs:1|")
     assert "perplexity = " in out
     assert "exact matches = " in out
+
+
+def test_a_saved_model_alone_is_neither_evaluated_nor_trained_over(aiayn, run):
+    mine = run.path.with_name("mine")
+    save_translator(*load_translator(run.path), mine)
+    said = complaint(*aiayn("evaluate", mine))
+    assert f"{mine} holds no config.json, which says of what it was made" in said
+    said = complaint(*aiayn("train", "grammar", "--output", mine))
+    assert f"{mine} holds a trained model, which would be lost: choose" in said
 
 
 def test_references_are_normalised_as_outputs_are(aiayn, run, folder, monkeypatch):
@@ -515,7 +524,7 @@ def test_export_says_what_is_missing_or_cannot_be(aiayn, run, monkeypatch):
     model = RecurrentTranslator(recurrent)
     info = {"step": 4, "model": describe_config(recurrent)}
     run.save_checkpoint(model.state_dict(), info, keep=1)
-    assert "only a Transformer is exported" in complaint(*aiayn(*words))
+    assert "Only a Transformer of aiayn's has an equal in" in complaint(*aiayn(*words))
     assert not (run.path / "marian").exists()
 
 
@@ -530,8 +539,15 @@ def test_an_export_goes_over_an_earlier_one_but_over_no_run(aiayn, run, monkeypa
     before = run.config.read_bytes()
     words = ("export", run.path, "--to", "marian")
     said = complaint(*aiayn(*words, "--output", run.path))
-    assert f"{run.path} is the folder of a run, whose files would be lost" in said
+    assert f"{run.path} is the folder of a run or a model, whose files would be" in said
     assert run.config.read_bytes() == before
+    model, tokenizer = load_translator(run.path)
+    mine = run.path.with_name("mine")
+    save_translator(model, tokenizer, mine)
+    before = {path: path.read_bytes() for path in mine.iterdir()}
+    said = complaint(*aiayn(*words, "--output", mine))
+    assert f"{mine} is the folder of a run or a model" in said
+    assert {path: path.read_bytes() for path in mine.iterdir()} == before
     for _ in range(2):
         status, out, err = aiayn(*words)
         assert status == 0, err

@@ -105,6 +105,18 @@ def test_a_gpu_makes_no_plan_for_each_shape_of_an_attention(cudnn):
     assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
 
 
+def test_plans_come_back_when_the_last_block_ends(cudnn):
+    """The setting is the process's: blocks of two threads end in any order."""
+    gpu = torch.device("cuda")
+    first, second = attend_without_plans(gpu), attend_without_plans(gpu)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    second.__exit__(None, None, None)
+    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
+
+
 def train(model, batch):
     config = TrainingConfig(model=model.config, device="cpu")
     Trainer(config, model, bos_id=1).step(1, [batch])

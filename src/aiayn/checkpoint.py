@@ -30,6 +30,9 @@ def write_json(path: Path | str, content: Any, make_folder: bool = True) -> None
         path: The file to make or to replace.
         content: What JSON can hold.
         make_folder: Make the file's folder if need be.
+
+    Raises:
+        InputError: The file cannot be written; what was there before is as it was.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     with write_atomically(Path(path), make_folder) as stream:

@@ -226,6 +226,11 @@ def evaluate(
     """
     model, tokenizer = _load(run, others, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
+    if not folder.config.is_file():
+        raise InputError(
+            f"{folder.path} holds no config.json, which says of what it was made: only "
+            "a run's folder is evaluated. In Python, aiayn.inference has the scores."
+        )
     config = TrainingConfig.from_dict(read_json(folder.config))
     name = corpus or config.corpus
     text = load_corpus(name, source=config.source, target=config.target).split(split)
@@ -349,10 +354,11 @@ def export(
         output: The folder to write; one in the run's folder if left out.
     """
     model, tokenizer = load_translator(run)
-    model = require_transformer(model)  # before there is a folder
+    model = require_transformer(model)  # for the type: both exports ask again
     folder = output or (run if run.is_dir() else run.parent) / to
     require_folder(folder)
-    RunFolder(folder).require_no_run()  # it has a config.json and a tokenizer too
+    # What is written has a config.json and a tokenizer too.
+    RunFolder(folder).require_no_run(or_model=True)
     if to == "marian":
         to_marian(model).save_pretrained(folder)
     else:
@@ -418,7 +424,7 @@ def corpus(
     aiayn corpus multi30k --target fr --samples 20
 
     Args:
-        name: grammar, multi30k, tatoeba, gum, or a folder of your own files.
+        name: grammar, multi30k, tatoeba, wmt14, gum, or a folder of your own files.
         source: Language to translate from.
         target: Language to translate into; trees, of the grammar and gum.
         split: Which part to show samples of.

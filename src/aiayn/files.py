@@ -5,6 +5,7 @@ Also holding a folder, so that no two programs write to it.
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -129,7 +130,9 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
 
 @contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
-    """As `hold`, but whoever comes second waits until the first has done.
+    """As `hold`, but whoever comes second waits until the first has done, and says so.
+
+    Where folders cannot be locked nobody waits.
 
     Args:
         folder: What to keep; made if it is not there.
@@ -139,7 +142,11 @@ def in_turn(folder: Path) -> Iterator[None]:
     """
     _make(folder)
     with ExitStack() as stack:
-        _lock(folder, stack, wait=True)
+        try:
+            _lock(folder, stack, wait=False)
+        except BlockingIOError:
+            print(f"Another program is at work in {folder}: waiting.", file=sys.stderr)
+            _lock(folder, stack, wait=True)
         yield
 
 
@@ -148,7 +155,8 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{folder} cannot be made: {error.strerror}. Choose another folder."
+            f"{folder} cannot be made: {error.strerror}. Choose another folder (for "
+            "what is fetched, with AIAYN_CACHE)."
         ) from error
 
 

@@ -83,23 +83,29 @@ class RunFolder:
 
     def is_free(self) -> bool:
         """Whether it holds nothing that a new training would destroy."""
-        kept = (self.state, self.best, self.average, *self.checkpoints())
-        return not any(path.exists() for path in kept)
+        return not self._holds_weights(best=True)
 
-    def require_no_run(self) -> None:
+    def require_no_run(self, or_model: bool = False) -> None:
         """Refuse a folder whose files a training has written.
 
+        Args:
+            or_model: Also one in which `save_translator` has put a model.
+
         Raises:
-            InputError: It is a run's.
+            InputError: It is such a folder.
         """
         content = read_json(self.config) if self.config.exists() else {}
         described = isinstance(content, dict) and {"model", "output"} <= content.keys()
-        kept = (self.state, self.average, *self.checkpoints())
-        if described or any(path.exists() for path in kept):
+        if described or self._holds_weights(best=or_model):
             raise InputError(
-                f"{self.path} is the folder of a run, whose files would be lost: "
-                "choose another folder."
+                f"{self.path} is the folder of a run{' or a model' * or_model}, whose "
+                "files would be lost: choose another folder."
             )
+
+    def _holds_weights(self, best: bool) -> bool:
+        kept = [self.state, self.average, *self.checkpoints()]
+        kept += [self.best] if best else []
+        return any(path.exists() for path in kept)
 
     def require(self) -> None:
         """Refuse to write into a folder that was removed under a running training.

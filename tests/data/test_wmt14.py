@@ -109,7 +109,7 @@ def test_it_stays_on_disk_and_is_put_together_once(published):
 
 
 @pytest.mark.skipif(fcntl is None, reason="Windows locks no folder")
-def test_of_two_that_begin_at_one_time_the_second_waits(published, monkeypatch):
+def test_of_two_that_begin_at_one_time_the_second_waits(published, monkeypatch, capfd):
     """Else whoever ends first takes away the parts that the other still reads."""
     both, assembled, assemble = threading.Barrier(2), [], wmt14._assemble
 
@@ -126,6 +126,17 @@ def test_of_two_that_begin_at_one_time_the_second_waits(published, monkeypatch):
     assert len(first) == 6
     assert first == second
     assert len(assembled) == 1
+    assert "Another program is at work in" in capfd.readouterr().err
+
+
+def test_parts_that_somebody_else_still_reads(published, monkeypatch):
+    """As on Windows, which removes no open file; the texts are whole by then."""
+
+    def refuse(*_, **__):
+        raise PermissionError("It is open elsewhere.")
+
+    monkeypatch.setattr("pathlib.Path.unlink", refuse)
+    assert len(load_corpus("wmt14").train) == 6
 
 
 def test_parts_that_somebody_else_has_removed(published, monkeypatch):

@@ -8,8 +8,15 @@ from torch.testing import assert_close
 
 from aiayn import cli
 from aiayn.checkpoint import save_tensors, write_json
+from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.inference import Ensemble, load_ensemble, load_translator, save_translator
+from aiayn.inference import (
+    Ensemble,
+    load_ensemble,
+    load_translator,
+    loading,
+    save_translator,
+)
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig, average_checkpoints
 from tests.inference.models import random_recurrent, random_transformer
@@ -67,14 +74,45 @@ def test_what_no_one_could_load_is_refused(tokenizer, tmp_path, unchecked_shapes
     folder = tmp_path / "new"
     for other in (Ensemble([model]), torch.nn.DataParallel(model), None):
         name = type(other).__name__
-        with pytest.raises(InputError, match=f"A {name} cannot be saved as a"):
+        with pytest.raises(InputError, match=rf"is of .*{name} cannot be saved as a"):
             save_translator(other, tokenizer, folder)
     with pytest.raises(InputError, match="has 60 entries and the model 61"):
         save_translator(random_transformer(61), tokenizer, folder)
     assert not folder.exists()
     folder.write_text("a file")
-    with pytest.raises(InputError, match=r"new/tokenizer\.model cannot be written"):
+    with pytest.raises(InputError, match=r"new/best\.safetensors cannot be written"):
         save_translator(model, tokenizer, folder)
+
+
+def test_a_full_disk_spoils_no_model_that_was_there(tokenizer, tmp_path, monkeypatch):
+    """Its weights under another tokenizer would translate nonsense, without a word."""
+    saved(tmp_path, tokenizer)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    other = Tokenizer.train(["another text of the same length"], 30)
+
+    def full(*_):
+        raise InputError("No space left on device.")
+
+    monkeypatch.setattr(loading, "save_tensors", full)
+    with pytest.raises(InputError, match="No space"):
+        save_translator(random_transformer(other.vocab_size), other, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_tokenizer_of_another_model_is_refused(tokenizer, tmp_path):
+    """On a GPU its ids beyond the table would end the process."""
+    saved(tmp_path, tokenizer)
+    other = Tokenizer.train(["another text of the same length"], 30)
+    other.save(RunFolder(tmp_path).tokenizer)
+    with pytest.raises(InputError, match="has 30 entries and the model 60"):
+        load_translator(tmp_path)
+
+
+def test_an_ensemble_takes_what_a_glob_gives(tokenizer, tmp_path):
+    for seed in (0, 1):
+        saved(tmp_path / f"seed-{seed}", tokenizer, seed)
+    ensemble, _ = load_ensemble(tmp_path.glob("seed-*"))
+    assert len(ensemble.models) == 2
 
 
 def test_the_command_line_translates_with_it(tokenizer, tmp_path, monkeypatch, capsys):

@@ -99,9 +99,12 @@ def test_a_recurrent_model_has_no_equal(unchecked_shapes, tmp_path):
         lambda: to_torch(model),
         lambda: copy_from_torch(nn.Transformer(8, 2, 1, 1, 8), model),
     ):
-        with pytest.raises(InputError, match="A RecurrentTranslator has no equal in"):
+        with pytest.raises(InputError, match=r"is of .*RecurrentTranslator: give the"):
             refused()
     assert not (tmp_path / "onnx").exists()
+    swapped = nn.Transformer(8, 2, 1, 1, 8)  # torch's class has the name of ours
+    with pytest.raises(InputError, match=r"this is of torch\.nn\..*Transformer: give"):
+        copy_from_torch(model, swapped)
 
 
 def test_without_transformers_a_sentence_says_what_to_install(make, monkeypatch):

@@ -196,11 +196,13 @@ def test_a_bad_size_gets_a_sentence(changes, sentence, unchecked_shapes):
         (TrainingConfig, {"steps": 5, "seed": 2, "corpus_size": 100}),
     ],
 )
-def test_numpy_s_whole_numbers_are_whole_numbers(kind, sizes, unchecked_shapes):
+def test_numpy_s_numbers_are_as_good_as_python_s(kind, sizes, unchecked_shapes):
     """And kept as Python's: JSON holds no other."""
     config = kind(**{name: np.int64(size) for name, size in sizes.items()})
     assert config == kind(**sizes)
     assert {type(getattr(config, name)) for name in sizes} == {int}
+    tied = TransformerConfig(tie_embeddings=np.False_)
+    assert tied.tie_embeddings is False
     widths = head_widths(np.int64(16), np.int64(4), d_v=np.int64(3))
     assert [(type(width), width) for width in widths] == [(int, 4), (int, 3)]
 

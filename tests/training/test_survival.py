@@ -20,7 +20,7 @@ from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
 from aiayn.run import RunFolder
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
-from aiayn.training.distributed import Processes
+from aiayn.training.distributed import Processes, processes
 from aiayn.training.divergence import RunningLoss
 from aiayn.training.interrupt import StopRequest
 from aiayn.training.loop import Session
@@ -490,6 +490,16 @@ def test_a_group_that_is_there_before_gets_a_sentence_and_stays(config, monkeypa
     finally:
         distributed.destroy_process_group()
     assert not config.output.exists()
+
+
+def test_several_processes_on_one_of_apple_s_gpus_get_a_sentence(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with (
+        pytest.raises(InputError, match=r"cannot share Apple's GPU.*--device cpu"),
+        processes(torch.device("mps")),
+    ):
+        pass
 
 
 def test_more_processes_than_gpus_get_a_sentence(config, monkeypatch):

@@ -176,8 +176,8 @@ def settle(
     Args:
         claim_id: as in the ledger, such as ``"s3.2.1-variance"``.
         holds: the outcome of the measurement, an expression that is true or false;
-            None where the paper's experiment is out of reach, so that the claim stays
-            *reported by the paper only*.
+            None where the paper's experiment is out of reach, or what was measured
+            decides nothing, so that the claim stays *reported by the paper only*.
         measured: what was measured, with its numbers, computed in an f-string.
         expected: what the paper, or a derivation, leads one to expect.
         scale: how far the measurement reaches: ``"derivation"`` (a proof, or an

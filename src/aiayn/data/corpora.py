@@ -38,11 +38,12 @@ def load_corpus(
 
     A folder holds ``train.en`` and ``train.de`` (the endings are the languages), and
     likewise ``validation`` (or ``valid``, ``val``, ``dev``) and ``test`` if you have
-    them, each plain or packed (``train.en.gz``). A training needs the first two.
+    them, each plain or packed (``train.en.gz``). A training needs train
+    and validation.
 
     Args:
         name: "grammar", "multi30k", "tatoeba", "wmt14", "gum" (trees only), or the
-            path of a folder.
+            path of a folder; one that has such a name itself, by its whole path.
         source: The language to translate from: "en", "de"; with Multi30k and WMT 2014
             also "fr".
         target: The language to translate to. "trees", with the grammar or GUM: the
@@ -69,7 +70,8 @@ def load_corpus(
         raise InputError(
             f"source and target are both {source!r}; choose two different languages."
         )
-    name = os.fspath(name)
+    if isinstance(name, os.PathLike):
+        name = os.fspath(name)
     if name in _LOADERS:
         _check_options(name, options)
         return _LOADERS[name](source, target, **options)

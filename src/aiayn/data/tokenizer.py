@@ -205,7 +205,11 @@ class Tokenizer:
             raise InputError(f"{path} cannot be used: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the tokenizer to a file that sentencepiece can read too, atomically."""
+        """Write the tokenizer to a file that sentencepiece can read too, atomically.
+
+        Raises:
+            InputError: It cannot be written; what was there before is as it was.
+        """
         with write_atomically(Path(path)) as stream:
             stream.write(self._model)
 

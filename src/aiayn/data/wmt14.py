@@ -13,6 +13,7 @@ test has the 3,003 sentences that were released after the evaluation.
 import html
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -167,7 +168,8 @@ def _assemble(other: str, train: dict[str, Path]) -> None:
         LinesOnDisk.write(path, chain.from_iterable(_full(p, side) for p in raw))
     for paths in raw:
         for path in paths.values():
-            path.unlink(missing_ok=True)  # another may have, where nothing is locked
+            with suppress(OSError):  # where nothing is locked, another may read it
+                path.unlink()
 
 
 def _all_there(paths: dict[str, Path]) -> bool:

@@ -101,7 +101,7 @@ def score_heads(
     Raises:
         InputError: There is no sentence at all, so that nothing says how many heads.
     """
-    if not weights:
+    if not len(weights):
         raise InputError("Without a sentence there are no heads: give at least one.")
     hits, mass = [], []
     for table, pairs in zip(weights, gold, strict=True):

@@ -1,7 +1,7 @@
 """From a folder or file on disk to a model that translates, and back."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -46,6 +46,7 @@ def load_translator(
     weights, info = load_tensors(file)
     model = restore_model(info.get("model"), weights, file)
     tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)
+    check_vocabulary(model, tokenizer)
     return model.to(device).eval(), tokenizer
 
 
@@ -56,6 +57,8 @@ def save_translator(
 
     `train` does so by itself. This is for a model that was made otherwise: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
+    `aiayn translate` and `aiayn export` take the folder; to evaluate, resume or
+    average takes a run's.
 
     Args:
         model: A `Transformer` or a `RecurrentTranslator`, on any device. It is loaded
@@ -77,20 +80,23 @@ def save_translator(
     True
     """
     if not isinstance(model, Translator):
+        kind = type(model)
         raise InputError(
-            f"A {type(model).__name__} cannot be saved as a translator: give a "
-            "Transformer or a RecurrentTranslator, out of what is wrapped around it "
-            "(of torch.compile it is _orig_mod), and of an ensemble each model alone."
+            f"What is of {kind.__module__}.{kind.__qualname__} cannot be saved as a "
+            "translator: give an aiayn Transformer or RecurrentTranslator, out of what "
+            "is wrapped around it (of torch.compile it is _orig_mod), and of an "
+            "ensemble each model alone."
         )
     check_vocabulary(model, tokenizer)
     run = RunFolder(folder)
     run.require_no_run()
-    tokenizer.save(run.tokenizer)
+    # The larger one first: if the disk is full, what was there stays as it was.
     save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
+    tokenizer.save(run.tokenizer)
 
 
 def load_ensemble(
-    paths: Sequence[Path | str], device: torch.device | str = "cpu"
+    paths: Iterable[Path | str], device: torch.device | str = "cpu"
 ) -> tuple[Ensemble, Tokenizer]:
     """Load several trained models that write together, and the tokenizer they share.
 
@@ -114,6 +120,7 @@ def load_ensemble(
     >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
     refuse_path(paths)
+    paths = list(paths)  # of a glob, say, which can be read but once
     found = [load_translator(path, device) for path in paths]
     for path, (_, tokenizer) in zip(paths, found, strict=True):
         if tokenizer.digest != found[0][1].digest:

@@ -13,8 +13,11 @@ def require_transformer(model: Any) -> Transformer:
         InputError: It is something else, a `RecurrentTranslator` for instance.
     """
     if not isinstance(model, Transformer):
+        kind = type(model)
         raise InputError(
-            f"A {type(model).__name__} has no equal in other libraries; only a "
-            "Transformer is exported."
+            "Only a Transformer of aiayn's has an equal in other libraries, and this "
+            f"is of {kind.__module__}.{kind.__qualname__}: give the Transformer "
+            "itself, out of what is wrapped around it (of torch.compile it is "
+            "_orig_mod)."
         )
     return model

@@ -74,8 +74,8 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
         model: Its embeddings stay as they are.
 
     Raises:
-        InputError: The weights cannot mean the same in our model; the message says
-            which. Nothing has been copied then.
+        InputError: The model is no Transformer of ours, or the weights cannot mean the
+            same in it; the message says which. Nothing has been copied then.
 
     >>> config = TransformerConfig.tiny(vocab_size=20)
     >>> stacks = to_torch(Transformer(config))  # say it comes from somebody else

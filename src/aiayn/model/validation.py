@@ -3,6 +3,7 @@
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,10 +22,10 @@ def check_sizes(minimum: int, **sizes: Any) -> None:
 
 
 def hold_python_numbers(config: Any) -> None:
-    """Turn NumPy's whole numbers into Python's, which JSON can hold."""
+    """Turn NumPy's whole numbers and truth values into Python's, as JSON holds them."""
     for name, value in list(vars(config).items()):
-        if isinstance(value, Integral) and not isinstance(value, int):
-            object.__setattr__(config, name, int(value))
+        if isinstance(value, np.integer | np.bool_):
+            object.__setattr__(config, name, value.item())
 
 
 def check_rates(**rates: float) -> None:

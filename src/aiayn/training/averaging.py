@@ -39,6 +39,7 @@ def average_checkpoints(
     if not paths:
         raise InputError("There is no checkpoint to average.")
     total: dict[str, Tensor] = {}
+    dtypes: dict[str, torch.dtype] = {}
     info: dict[str, Any] = {}
     for path in paths:
         tensors, info = load_tensors(path)
@@ -47,12 +48,11 @@ def average_checkpoints(
                 f"{path} holds a model of another shape than {paths[0]}: average "
                 "checkpoints of one run."
             )
+        dtypes = dtypes or {name: tensor.dtype for name, tensor in tensors.items()}
         for name, tensor in tensors.items():
             total[name] = total.get(name, tensor.new_zeros(())) + tensor.double()
-    first, _ = load_tensors(paths[0])
     mean = {
-        name: (tensor / len(paths)).to(first[name].dtype)
-        for name, tensor in total.items()
+        name: (tensor / len(paths)).to(dtypes[name]) for name, tensor in total.items()
     }
     return mean, info
 

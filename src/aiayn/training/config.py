@@ -108,7 +108,7 @@ class TrainingConfig:
     plain: bool = False
     """Compute every formula in its plain form, without the tricks that make it fast."""
     compile: bool = False
-    """Compile the model with torch.compile; meant for a GPU."""
+    """Compile the model, a Transformer, with torch.compile; meant for a GPU."""
     threads: int | None = None
     """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
     progress: bool = True

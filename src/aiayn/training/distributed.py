@@ -101,9 +101,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
         device: The kind of device; each process takes the GPU of its local rank.
 
     Raises:
-        InputError: There are more processes than GPUs, or another process has ended, so
-            that this one cannot go on; or this one belongs to a group already, or not
-            all is set that torchrun sets.
+        InputError: There are more processes than GPUs, or several on Apple's; or
+            another process has ended, so that this one cannot go on; or this one
+            belongs to a group already, or not all is set that torchrun sets.
     """
     if "LOCAL_RANK" not in os.environ or not distributed.is_available():
         yield Processes(device=device)
@@ -113,6 +113,11 @@ def processes(device: torch.device) -> Iterator[Processes]:
             "This process is in a group already (torch.distributed's), and a training "
             "makes its own: leave out init_process_group, or call "
             "destroy_process_group() before the training."
+        )
+    if device.type == "mps" and os.environ.get("WORLD_SIZE", "1") != "1":
+        raise InputError(
+            "Several processes cannot share Apple's GPU: torch has nothing that "
+            "exchanges gradients there. Give --device cpu, or begin without torchrun."
         )
     if device.type == "cuda":
         device = _gpu_of(int(os.environ["LOCAL_RANK"]))

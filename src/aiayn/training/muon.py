@@ -99,7 +99,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(matrices, defaults)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take up a state; one from before groups had a dtype leaves ours."""
+        """Take up a state; one from before groups had a dtype gets the default."""
         super().__setstate__(state)
         for group in self.param_groups:
             group.setdefault("dtype", self.defaults.get("dtype"))
@@ -130,7 +130,7 @@ class Muon(torch.optim.Optimizer):
             closure: What computes loss and gradients anew, before the step; or None.
 
         Returns:
-            The closure's loss.
+            The closure's loss; None without one.
         """
         loss = None
         if closure is not None:

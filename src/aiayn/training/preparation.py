@@ -40,7 +40,7 @@ class TrainingData:
 
 
 def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that would take padding for words, or two sentences for one.
+    """Refuse a model that does not go with these batches, or not with a compiler.
 
     Raises:
         InputError: Its padding is not the tokenizer's, rows are packed for a model
@@ -60,7 +60,8 @@ def check_model(config: TrainingConfig) -> None:
     if config.compile and not isinstance(config.model, TransformerConfig):
         raise InputError(
             "A recurrent model goes from word to word, and each length of a sentence "
-            "would be compiled anew: set compile to False, or train a Transformer."
+            "would be compiled anew: set compile to False (of a run, in its "
+            "config.json), or train a Transformer."
         )
 
 
@@ -74,6 +75,9 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
         raise InputError(
             f"{run.path} holds a run already: continue it with 'aiayn resume "
             f"{run.path}', or choose another --output."
+            if run.config.is_file()
+            else f"{run.path} holds a trained model, which would be lost: choose "
+            "another --output."
         )
     group.wait()  # until every process has looked
     if group.first:

@@ -113,11 +113,11 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         totals = self.no_totals()
         self.model.zero_grad()  # what others have left there
-        for number, batch in enumerate(batches, start=1):
-            # Gradients are exchanged once, with the last batch.
-            alone = self._alone() if number < len(batches) else nullcontext()
-            with alone, attend_without_plans(self.processes.device):
-                totals += self._backward(batch, tokens)
+        with attend_without_plans(self.processes.device):
+            for number, batch in enumerate(batches, start=1):
+                # Gradients are exchanged once, with the last batch.
+                with self._alone() if number < len(batches) else nullcontext():
+                    totals += self._backward(batch, tokens)
         if self.config.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizers.step(self.learning_rate(step))
@@ -179,10 +179,10 @@ class Trainer:
 
 
 def moved(device: torch.device, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """All on the device; to a GPU they travel while the step before still computes."""
+    """All on the device; from a CPU to a GPU they travel while it still computes."""
     if device.type != "cuda":
         return tuple(tensor.to(device) for tensor in tensors)
-    pinned = (tensor.pin_memory() for tensor in tensors)
+    pinned = (t.pin_memory() if t.is_cpu else t for t in tensors)
     return tuple(tensor.to(device, non_blocking=True) for tensor in pinned)
 
 
