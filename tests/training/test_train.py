@@ -613,7 +613,7 @@ def test_a_recurrent_model_gets_no_packed_rows(config):
 
 def test_a_recurrent_model_is_not_compiled(config):
     recurrent = RecurrentConfig(vocab_size=60, d_model=16)
-    with pytest.raises(InputError, match="set compile to False .*, or train a Transf"):
+    with pytest.raises(InputError, match=r"set compile to False .*, or train a Transf"):
         train(replace(config, model=recurrent, compile=True))
     assert not config.output.exists()
 
