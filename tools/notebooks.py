@@ -136,6 +136,12 @@ def myst_only(markdown: str) -> str | None:
     return found.group() if found else None
 
 
+def _shows_answers(cell: NotebookNode) -> bool:
+    asks = "\nquick_check(" in "\n" + cell.source
+    hidden = "hide-input" in cell.metadata.get("tags", ())
+    return asks and not (hidden and cell.source.startswith("# @title"))
+
+
 def complaints(path: Path, root: Path = ROOT) -> Iterator[str]:
     """What a person must mend: one sentence each, naming file and cell."""
     notebook = nbformat.read(path, as_version=4)
@@ -154,6 +160,11 @@ def complaints(path: Path, root: Path = ROOT) -> Iterator[str]:
             continue
         if cell.source.rstrip().endswith(";"):
             yield f"{where}: drop the last ';' (write '_ = …' to show nothing)."
+        if _shows_answers(cell):
+            yield (
+                f"{where}: a quick check whose cell stands open tells its answer; "
+                "begin with '# @title', and tag the cell hide-input."
+            )
         for number, line in enumerate(cell.source.splitlines(), start=1):
             if len(line) > MAX_COLUMNS and cell.get("id") != SET_UP_ID:
                 yield f"{where}, line {number}: over {MAX_COLUMNS} columns."

@@ -112,6 +112,9 @@ def test_set_up_never_installs_torch(store):
     assert not {"torch", "numpy"} & set(installed[1].split())
 
 
+HIDDEN = {"tags": ["hide-input"]}
+
+
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
@@ -121,6 +124,8 @@ def test_set_up_never_installs_torch(store):
         (new_markdown_cell("(label)=\n## Heading"), "MyST"),
         (new_code_cell("plt.plot(x);"), "last ';'"),
         (new_code_cell("x = 1\n" + "y" * 80), "line 2: over 79 columns"),
+        (new_code_cell("quick_check()", metadata=HIDDEN), "tells its answer"),
+        (new_code_cell("# @title Check 1\nquick_check()"), "tells its answer"),
     ],
 )
 def test_what_other_readers_cannot_show_is_refused(store, cell, complaint):

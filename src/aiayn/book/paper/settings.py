@@ -45,7 +45,7 @@ class Settings:
     dropout: float = 0.1
     """§5.4."""
     dropout_en_fr: float = 0.1
-    """§6.1."""
+    """§6.1, the big model's."""
     steps: int = 100_000
     """§5.2."""
     seconds_per_step: float = 0.4
@@ -53,7 +53,7 @@ class Settings:
     training_hours: float = 12
     """§5.2."""
     averaged_checkpoints: int = 5
-    """§6.1, written every ten minutes."""
+    """§6.1; the base model's were written every ten minutes."""
 
 
 BASE = Settings()
