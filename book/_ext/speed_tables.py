@@ -87,6 +87,7 @@ class Processors(SphinxDirective):
             record = json.loads(path.read_text(encoding="utf-8"))
             rows.append([title, *ahead(record, "fp32"), *ahead(record, "bf16")])
             if name != TrainingStep.record:  # whose closing lines stand above
+                made += [nodes.paragraph("", "", nodes.strong("", title))]
                 made += closing(record)
         per_precision = ["a product, GFLOP/s", "ours, times the fastest other"]
         header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in per_precision)]
