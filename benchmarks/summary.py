@@ -57,15 +57,20 @@ def tokens_per_second(
 
 
 def ratio_to_ours(record: Record, peer: str, case: dict[str, Any]) -> float | None:
-    """How many times as fast ours is: the median of the rounds' own ratios.
+    """How many times as fast ours is: the median of the rounds' own ratios."""
+    ratios = ratios_to_ours(record, peer, case)
+    return median(ratios) if ratios else None
+
+
+def ratios_to_ours(record: Record, peer: str, case: dict[str, Any]) -> list[float]:
+    """The same, round by round.
 
     A round's measurements lie close together in time, so its ratio is disturbed less
     than its figures.
     """
     theirs = {m["round"]: m["seconds"] for m in rounds_of(record, peer, case)}
     ours = {m["round"]: m["seconds"] for m in rounds_of(record, OURS, case)}
-    ratios = [theirs[number] / ours[number] for number in theirs if number in ours]
-    return median(ratios) if ratios else None
+    return [theirs[number] / ours[number] for number in theirs if number in ours]
 
 
 def fastest_other(record: Record, precision: str) -> tuple[str, float] | None:

@@ -84,6 +84,8 @@ class Processors(SphinxDirective):
             name, _, title = line.partition(": ")
             path = RECORDS / f"{name}.json"
             self.env.note_dependency(str(path))
+            if not path.exists():
+                raise self.error(f"There is no record {path}.")
             record = json.loads(path.read_text(encoding="utf-8"))
             rows.append([title, *ahead(record, "fp32"), *ahead(record, "bf16")])
             if name != TrainingStep.record:  # whose closing lines stand above
@@ -154,7 +156,7 @@ def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.N
 
 def losses(record: dict[str, Any], case: dict[str, Any]) -> list[nodes.Node]:
     """The plain form learns the same: dropout alone draws other numbers there."""
-    found = [summary.mean_loss(record, peer, case) for peer in ("ours", "plain")]
+    found = [summary.mean_loss(record, peer, case) for peer in summary.OUR_FORMS]
     if None in found:
         return []
     text = "Mean loss of the timed steps: {:.3f}; in the plain form {:.3f}."
@@ -190,10 +192,18 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
 
 
 def ahead(record: dict[str, Any], precision: str) -> list[str]:
-    """The machine's own measure, and how far ours is ahead of the fastest peer."""
-    peer, ratio = summary.fastest_other(record, precision)
+    """The machine's own measure, and how far ours is ahead of the fastest peer.
+
+    Empty where it was not measured.
+    """
     product = summary.product_gflops(record, precision)
-    return [f"{product:,.0f}", f"{times(ratio)} ({PEERS[peer].title})"]
+    found, lead = summary.fastest_other(record, precision), ""
+    if found is not None:
+        peer, ratio = found
+        ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
+        span = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        lead = f"{times(ratio)} ({PEERS[peer].title}; rounds: {span})"
+    return ["" if product is None else f"{product:,.0f}", lead]
 
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:

@@ -148,7 +148,7 @@ def translate(
     aiayn translate runs/seed-1 "A dog runs." --with runs/seed-2 runs/seed-3
 
     Args:
-        run: A run's folder, or one of its .safetensors files.
+        run: A run's folder, or a saved model's, or one of its .safetensors files.
         text: Sentences, each in quotation marks.
         file: A file with one sentence a line.
         others: More runs, of the same tokenizer, that write together with it as an
@@ -347,11 +347,12 @@ def export(
     aiayn export runs/multi30k --to onnx --output web/model
 
     Args:
-        run: A run's folder, or one of its .safetensors files.
+        run: A run's folder, or a saved model's, or one of its .safetensors files.
         to: marian, for Hugging Face transformers, which takes post-norm models only
             (grammar and base are, multi30k is pre-norm), or onnx: encoder and decoder
             step.
-        output: The folder to write; one in the run's folder if left out.
+        output: The folder to write, not a run's nor a saved model's; one in the run's
+            folder if left out.
     """
     model, tokenizer = load_translator(run)
     model = require_transformer(model)  # for the type: both exports ask again

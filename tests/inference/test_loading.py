@@ -100,11 +100,11 @@ def test_a_full_disk_spoils_no_model_that_was_there(tokenizer, tmp_path, monkeyp
 
 
 def test_a_tokenizer_of_another_model_is_refused(tokenizer, tmp_path):
-    """On a GPU its ids beyond the table would end the process."""
+    """It would write nonsense; a larger one's ids lie beyond the table."""
     saved(tmp_path, tokenizer)
     other = Tokenizer.train(["another text of the same length"], 30)
     other.save(RunFolder(tmp_path).tokenizer)
-    with pytest.raises(InputError, match="has 30 entries and the model 60"):
+    with pytest.raises(InputError, match=r"model has 30 entries and the model 60"):
         load_translator(tmp_path)
 
 

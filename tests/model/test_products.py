@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from aiayn.model import products
 from aiayn.model.forms import plain_form
-from aiayn.model.products import Linear, linear
+from aiayn.model.products import Linear, linear, weight_gradient
 
 sizes = st.integers(1, 9)
 pytestmark = pytest.mark.skipif(
@@ -49,6 +49,21 @@ def test_value_and_gradients_are_torchs(lead, widths, with_bias, turned, seed):
         result = function(*leaves)
         found.append((result, torch.autograd.grad(result, leaves, above)))
     assert_close(*found, rtol=1e-5, atol=729 * torch.finfo(torch.float32).eps)
+
+
+def test_of_two_transposed_factors_the_narrower_one_comes_first(monkeypatch):
+    """It is the one that oneDNN copies."""
+    firsts = []
+
+    def product(x, weight):
+        firsts.append(x.size(0))
+        return F.linear(x, weight)
+
+    monkeypatch.setattr(products, "product", product)
+    for outputs, inputs in ((9, 4), (4, 9)):
+        above, x = torch.randn(5, outputs), torch.randn(5, inputs)
+        assert_close(weight_gradient(above, x), above.T @ x)
+    assert firsts == [4, 4]
 
 
 def test_only_what_needs_a_gradient_gets_one():

@@ -61,7 +61,7 @@ class Words:
         return {word: i for i, word in enumerate(self.words)}
 
     def encode(self, tokens: Sequence[str]) -> list[int]:
-        """The words' ids, with the end sign."""
+        """The words' ids, with the end token."""
         return [*(self.number.get(word, UNKNOWN) for word in tokens), EOS]
 
     def pairs(self, samples: Sequence[GrammarSample]) -> list[Pair]:
@@ -119,7 +119,7 @@ def untrained(config: TrainingConfig) -> Transformer:
 
 
 def translations(model: Transformer, pairs: Sequence[Pair]) -> list[list[int]]:
-    """Greedy translations, as ids without the end sign."""
+    """Greedy translations, as ids without the end token."""
     rows = EncodedPairs.from_lists(pairs).source
     source = rows.padded(np.arange(len(rows)), PAD)
     found = greedy_search(model, source, bos_id=BOS, eos_id=EOS)
@@ -151,7 +151,7 @@ def gold_of(
 ) -> dict[str, Mapping[str, Sequence[Pairs]]]:
     """Every relation that heads are scored against, by where the heads are.
 
-    Rows of the decoder are the words that are written; column 0 is the start sign, so
+    Rows of the decoder are the words that are written; column 0 is the start token, so
     word j has column j + 1.
     """
     english = [english_relations(s) for s in samples]

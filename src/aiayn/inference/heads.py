@@ -32,7 +32,7 @@ class SentenceWeights(NamedTuple):
 
     encoder: Float[Tensor, "layers heads source source"]
     decoder: Float[Tensor, "layers heads target target"]
-    """Row i writes token i and has read those before it: column 0 is the start sign."""
+    """Row i writes token i, having read those before it; column 0: the start token."""
     cross: Float[Tensor, "layers heads target source"]
 
 

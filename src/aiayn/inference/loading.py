@@ -23,15 +23,15 @@ def load_translator(
 
     Args:
         path: A run's folder (its averaged weights are taken, else the best, else the
-            last), or one .safetensors file of a run.
+            last), one of `save_translator`, or one .safetensors file of either.
         device: Where the model shall compute; "auto": on a GPU if there is one.
 
     Returns:
         The model, in evaluation mode, and the tokenizer.
 
     Raises:
-        InputError: There is none, or a file is damaged or of another configuration, or
-            there is no such device.
+        InputError: There is none, a file is damaged or of another configuration, the
+            tokenizer is not the model's, or there is no such device.
 
     Not in the paper.
 
@@ -45,8 +45,9 @@ def load_translator(
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
     model = restore_model(info.get("model"), weights, file)
-    tokenizer = Tokenizer.load(RunFolder(file.parent).tokenizer)
-    check_vocabulary(model, tokenizer)
+    vocabulary = RunFolder(file.parent).tokenizer
+    tokenizer = Tokenizer.load(vocabulary)
+    check_vocabulary(model, tokenizer, str(vocabulary))
     return model.to(device).eval(), tokenizer
 
 

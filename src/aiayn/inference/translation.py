@@ -175,11 +175,13 @@ def search(
     )
 
 
-def check_vocabulary(model: Translator | Ensemble, tokenizer: Tokenizer) -> None:
+def check_vocabulary(
+    model: Translator | Ensemble, tokenizer: Tokenizer, called: str = "The tokenizer"
+) -> None:
     """Refuse a tokenizer that cannot be the model's, with an InputError."""
     if tokenizer.vocab_size != model.config.vocab_size:
         raise InputError(
-            f"The tokenizer has {tokenizer.vocab_size:,} entries and the model "
+            f"{called} has {tokenizer.vocab_size:,} entries and the model "
             f"{model.config.vocab_size:,}; use the one that the model was trained with."
         )
 

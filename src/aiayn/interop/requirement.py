@@ -16,8 +16,7 @@ def require_transformer(model: Any) -> Transformer:
         kind = type(model)
         raise InputError(
             "Only a Transformer of aiayn's has an equal in other libraries, and this "
-            f"is of {kind.__module__}.{kind.__qualname__}: give the Transformer "
-            "itself, out of what is wrapped around it (of torch.compile it is "
-            "_orig_mod)."
+            f"is of {kind.__module__}.{kind.__qualname__}. If one is wrapped in it, "
+            "give that one (of torch.compile it is _orig_mod)."
         )
     return model

@@ -3,8 +3,9 @@
 Torch gives 32-bit products to MKL, which on some processors that are not Intel's leaves
 half of the arithmetic unused. oneDNN, which torch carries as well and uses for 16-bit
 products, does not: on one AMD EPYC a training step in fp32 took two thirds of the time;
-on an older one (Zen 4) 0.92 of it. The sum is the same but for the order in which
-it is added up. `FlopCounterMode` does not know it: count inside `plain_form`.
+on an older one (Zen 4), where MKL wastes a fifth, it gains little. The sum is the same
+but for the order in which it is added up. `FlopCounterMode` does not know it: count
+inside `plain_form`.
 """
 
 import platform

@@ -22,10 +22,12 @@ def check_sizes(minimum: int, **sizes: Any) -> None:
 
 
 def hold_python_numbers(config: Any) -> None:
-    """Turn NumPy's whole numbers and truth values into Python's, as JSON holds them."""
+    """Turn others' whole numbers and NumPy's truth values into Python's, for JSON."""
     for name, value in list(vars(config).items()):
-        if isinstance(value, np.integer | np.bool_):
-            object.__setattr__(config, name, value.item())
+        if isinstance(value, np.bool_):
+            object.__setattr__(config, name, bool(value))
+        elif isinstance(value, Integral) and not isinstance(value, int):
+            object.__setattr__(config, name, int(value))
 
 
 def check_rates(**rates: float) -> None:

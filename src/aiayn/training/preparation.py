@@ -69,7 +69,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     """Write a new run's configuration into its folder, which is there.
 
     Raises:
-        InputError: There is a run in it.
+        InputError: There is a run in it, or a model of `save_translator`.
     """
     if not run.is_free():
         raise InputError(
