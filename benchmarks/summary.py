@@ -89,10 +89,18 @@ def achieved_gflops(record: Record, peer: str, precision: str) -> float | None:
     return middle(rounds, lambda m: flops / m["seconds"] / 1e9)
 
 
-def product_gflops(record: Record, precision: str) -> float | None:
-    """What a large matrix product reaches on the same machine."""
+def product_gflops(
+    record: Record, precision: str, library: str | None = None
+) -> float | None:
+    """What a large matrix product reaches on the same machine.
+
+    Args:
+        record: Of a training step, or of a GPU.
+        precision: fp32 or bf16.
+        library: "torch", as torch itself multiplies, or "onednn"; None: the faster.
+    """
     rounds = rounds_of(record, PRODUCT, {"precision": precision})
-    return middle(rounds, lambda m: m["gflops"])
+    return middle(rounds, lambda m: m["gflops_by"][library] if library else m["gflops"])
 
 
 def peak_megabytes(record: Record, peer: str, case: dict[str, Any]) -> float | None:

@@ -72,8 +72,8 @@ class TrainingStep(BenchmarkDirective):
 class Processors(SphinxDirective):
     """How far a training step is ahead on each processor.
 
-    Each line of its content names a record and calls its processor by name: those that
-    /proc/cpuinfo knows do not tell the generations apart.
+    Each line of its content names a record and its processor: what the record calls it,
+    "AMD EPYC", does not tell the generation.
     """
 
     has_content = True
@@ -89,10 +89,12 @@ class Processors(SphinxDirective):
             record = json.loads(path.read_text(encoding="utf-8"))
             rows.append([title, *ahead(record, "fp32"), *ahead(record, "bf16")])
             if name != TrainingStep.record:  # whose closing lines stand above
-                made += [nodes.paragraph("", "", nodes.strong("", title))]
+                often = f", {record['settings']['batches']} batches a round"
+                words = (nodes.strong("", title), nodes.Text(often))
+                made += [nodes.paragraph("", "", *words)]
                 made += closing(record)
-        per_precision = ["a product, GFLOP/s", "ours, times the fastest other"]
-        header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in per_precision)]
+        columns = ["GFLOP/s by oneDNN / torch", "ours, times the fastest other"]
+        header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in columns)]
         return [table(header, rows), *made]
 
 
@@ -192,18 +194,21 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
 
 
 def ahead(record: dict[str, Any], precision: str) -> list[str]:
-    """The machine's own measure, and how far ours is ahead of the fastest peer.
+    """The machine's own measures, and how far ours is ahead of the fastest peer.
 
     Empty where it was not measured.
     """
-    product = summary.product_gflops(record, precision)
+    rates = [
+        summary.product_gflops(record, precision, library)
+        for library in ("onednn", "torch")
+    ]
     found, lead = summary.fastest_other(record, precision), ""
     if found is not None:
         peer, ratio = found
         ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
         span = f"{min(ratios):.2f} to {max(ratios):.2f}"
         lead = f"{times(ratio)} ({PEERS[peer].title}; rounds: {span})"
-    return ["" if product is None else f"{product:,.0f}", lead]
+    return ["" if None in rates else " / ".join(f"{r:,.0f}" for r in rates), lead]
 
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:

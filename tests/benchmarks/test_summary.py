@@ -24,7 +24,7 @@ RECORD = {
     "settings": {"target_tokens": 1200, "flops": 6e9},
     "not_measured": {"t5": "pip failed."},
     "measurements": [
-        measurement("matrix_product", 1, 1.0, gflops=50.0),
+        measurement("matrix_product", 1, 1.0, gflops=50.0, gflops_by={"torch": 40.0}),
         # In the second round the machine was half as fast, for all alike.
         *(measurement("ours", n, s) for n, s in ((1, 1.0), (2, 2.0), (3, 1.0))),
         *(measurement("bart", n, s) for n, s in ((1, 1.5), (2, 3.0), (3, 1.2))),
@@ -57,6 +57,7 @@ def test_the_fastest_other_is_no_form_of_ours():
 def test_operations_a_second_and_memory():
     assert summary.achieved_gflops(RECORD, "ours", "fp32") == 6.0
     assert summary.product_gflops(RECORD, "fp32") == 50.0
+    assert summary.product_gflops(RECORD, "fp32", "torch") == 40.0
     assert summary.peak_megabytes(RECORD, "ours", FP32) == 200
 
 
