@@ -13,7 +13,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import zip_longest
@@ -41,6 +43,8 @@ class Job:
     case: dict[str, Any]
     content: dict[str, Any] = field(default_factory=dict)
     """What the process needs besides: paths of files."""
+    slow_to_begin: bool = False
+    """Whether it may get ready beside others, since that takes it minutes."""
 
 
 def arguments(
@@ -83,6 +87,7 @@ class Benchmark:
         self.kind, self.given, self.reduce = kind, given, reduce
         self.path = given.output or RECORDS / f"{kind}.json"
         settings = settings | {"threads": given.threads}
+        self._writing = threading.Lock()
         self.record: dict[str, Any] = {
             "benchmark": kind,
             "command": _command(kind, sys.argv[1:]),
@@ -101,23 +106,35 @@ class Benchmark:
             self._go_on(read_json(self.path))
 
     def run(
-        self, jobs: Callable[[Peer], list[Job]], products: Sequence[Job] = ()
+        self,
+        jobs: Callable[[Peer], list[Job]],
+        products: Sequence[Job] = (),
+        side_by_side: int = 1,
     ) -> None:
         """Measure whatever is missing: round by round, case by case, peer by peer.
 
         Args:
             jobs: What a peer is measured at, case by case.
             products: Cases of the machine's own measure, taken in every round.
+            side_by_side: How many of those that are slow to begin get ready at once.
         """
         pythons = self._environments()
-        turns = list(zip_longest(*(jobs(PEERS[name]) for name in pythons)))
+        turns = zip_longest(*(jobs(PEERS[name]) for name in pythons))
+        tasks = [
+            (self.kind, python, name, job)
+            for turn in turns
+            for (name, python), job in zip(pythons.items(), turn, strict=True)
+            if job is not None
+        ]
+        slow = [task for task in tasks if side_by_side > 1 and task[3].slow_to_begin]
         for number in range(1, self.given.rounds + 1):
             for job in products:
                 self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
-            for turn in turns:
-                for (name, python), job in zip(pythons.items(), turn, strict=True):
-                    if job is not None:
-                        self._measure(self.kind, python, name, job, number)
+            for first in range(0, len(slow), side_by_side):
+                self._side_by_side(slow[first : first + side_by_side], number)
+            for task in tasks:
+                if task not in slow:
+                    self._measure(*task, number)
 
     def _go_on(self, old: dict[str, Any]) -> None:
         """Take up an earlier record, unless it measured something else."""
@@ -147,6 +164,25 @@ class Benchmark:
             self.record["versions"][name] = versions(found[name], PEERS[name])
         return found
 
+    def _side_by_side(self, tasks: list[tuple], number: int) -> None:
+        """Several at once, which wait for one another in `benchmarks.worker.turn`."""
+
+        def measure(place: int) -> None:
+            *task, job = tasks[place]
+            gate = {"folder": folder, "place": place, "places": len(tasks)}
+            try:
+                self._measure(
+                    *task, Job(job.case, job.content | {"gate": gate}), number
+                )
+            finally:  # nobody is to wait for one that failed
+                (Path(folder) / str(place)).touch()
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ThreadPoolExecutor(len(tasks)) as pool,
+        ):
+            list(pool.map(measure, range(len(tasks))))
+
     def _measure(
         self, kind: str, python: Path, peer: str, job: Job, number: int
     ) -> None:
@@ -158,15 +194,22 @@ class Benchmark:
         load = os.getloadavg()[0]
         result = _ask(python, request | {"case": job.case} | job.content)
         words = " ".join(map(str, job.case.values()))
+        with self._writing:
+            self._note(peer, words, key, result, load)
+        shown = result.get("error") or f"{result['seconds']:.1f} s"
+        print(f"round {number} · {peer} · {words}: {shown}", flush=True)
+
+    def _note(
+        self, peer: str, words: str, key: dict[str, Any], result: dict, load: float
+    ) -> None:
+        """Write a result down, or why there is none."""
         if "error" in result:
             self.record["not_measured"][peer] = f"{words}: {result['error']}"
         else:
             kept = self.reduce(key, result)
-            done.append(key | kept | {"load": round(load, 1)})
+            self.record["measurements"].append(key | kept | {"load": round(load, 1)})
             self._no_longer(peer, f"{words}: ")  # it failed in an earlier round only
         write_json(self.path, self.record)
-        shown = result.get("error") or f"{result['seconds']:.1f} s"
-        print(f"round {number} · {peer} · {words}: {shown}", flush=True)
 
     def _no_longer(self, peer: str, failure: str) -> None:
         """Forget why a peer was not measured, if the reason begins with these words."""

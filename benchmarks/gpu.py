@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.gpu
 
-Ours in five forms, and the peers beside it, in bfloat16 and with 25,000 tokens a batch.
-The tokens are drawn, and so are the sentences' lengths: no corpus is needed.
+Ours in several forms, and the peers beside it, in bfloat16 and with 25,000 tokens a
+batch. The tokens are drawn, and so are the sentences' lengths: no corpus is needed.
 """
 
 from dataclasses import asdict
@@ -18,11 +18,12 @@ from benchmarks.peers import PEERS, Peer
 from benchmarks.summary import gpu_lines
 
 FORMS = {
-    "compiled": "one graph by torch.compile, attention by its formula",
+    "compiled": "one graph by torch.compile, attention by our kernels",
     "compiled-fused": "the same with torch's fused kernel",
+    "compiled-formula": "the same with attention by its formula",
     "compiled-unsorted": "as the first, on batches of unlike lengths",
     "compiled-packed": "as the first, on rows that hold several pairs",
-    "eager": "fused attention, loss in chunks, no compiler",
+    "eager": "attention by our kernels, loss in chunks, no compiler",
     "plain": "every formula as it stands, no compiler",
 }
 """What ours is measured in, and what that is; 'unsorted' tells what padding costs, and
@@ -47,6 +48,12 @@ def main() -> None:
     add("--batches", type=int, default=24, help="timed in a round")
     meant = "; ".join(f"{form}: {what}" for form, what in FORMS.items())
     add("--forms", nargs="+", choices=FORMS, default=list(FORMS), help=meant)
+    add(
+        "--side-by-side",
+        type=int,
+        default=1,
+        help="how many get ready at once; their steps are timed one after the other",
+    )
     add("--device", default="cuda", help="cpu: to try whether all works")
     given = parser.parse_args()
     given.peers = [name for name in given.peers if PEERS[name].trains]
@@ -65,6 +72,7 @@ def main() -> None:
         "label_smoothing": workload.LABEL_SMOOTHING,
         "tokens_per_batch": given.tokens,
         "batches": given.batches,
+        "side_by_side": given.side_by_side,
         "padding_share": padding,
         "gpu": describe_machine(device).get("gpu", "none: a CPU"),
         "cuda": torch.version.cuda,
@@ -81,13 +89,14 @@ def main() -> None:
                     "device": device.type,
                     "workload": str(paths[_kind(form)]),
                 },
+                slow_to_begin=form.startswith("compiled"),
             )
             for form in forms
         ]
 
     benchmark = Benchmark("gpu", given, settings)
     product = Job({"precision": "bf16"}, {"device": device.type})
-    benchmark.run(jobs, [product])
+    benchmark.run(jobs, [product], given.side_by_side)
     print("\n".join(gpu_lines(benchmark.record)))
 
 

@@ -1,5 +1,7 @@
 """What a worker measures on a device; here that is the CPU, and the model is small."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import pytest
@@ -87,3 +89,25 @@ def test_a_training_step_is_timed_when_its_shape_is_known(save, monkeypatch):
     assert all(map(torch.equal, steps[1], steps[2]))
     assert found["seconds"] > 0
     assert found["first_seconds"] > 0
+
+
+def test_nobody_is_timed_before_all_are_ready_and_one_at_a_time(tmp_path):
+    inside, seen, together = 0, [], []
+
+    def measure(place):
+        nonlocal inside
+        time.sleep(0.1 * place)
+        together.append(place)
+        with worker.turn(str(tmp_path), place, places=3):
+            inside += 1
+            seen.append((inside, len(together)))
+            inside -= 1
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(measure, range(3)))
+    assert seen == [(1, 3)] * 3
+
+
+def test_one_alone_waits_for_nobody():
+    with worker.turn():
+        pass

@@ -109,8 +109,8 @@ BUGS = (
     Bug(
         "schedule-per-batch",
         "training.trainer",
-        "self.optimizers.step(self.learning_rate(step))",
-        "self.optimizers.step(self.learning_rate(step * len(batches)))",
+        "self.optimizers.set_rate(self.learning_rate(step))",
+        "self.optimizers.set_rate(self.learning_rate(step * len(batches)))",
     ),
     Bug(
         "deep-copies",

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
-from aiayn.model.forms import is_plain
+from aiayn.model.forms import is_compiled, is_plain
+from aiayn.model.gpu_attention import WIDTHS, gpu_attention
 from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_mask, check_rates, head_widths
@@ -242,7 +243,9 @@ class MultiHeadAttention(nn.Module):
         dropping = self.dropout.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
         short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
-        if need_weights or is_plain() or (short and dropping):
+        if not need_weights and not dropping and _goes_to_our_kernels(queries, values):
+            context = gpu_attention(queries, keys, values, mask)
+        elif need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
             if dropping:
                 context = self.dropout(weights) @ values
@@ -261,3 +264,14 @@ class MultiHeadAttention(nn.Module):
     def _split(self, projected: Tensor, width: int) -> Tensor:
         """(batch, length, heads·width) -> (batch, heads, length, width)."""
         return projected.unflatten(-1, (self.num_heads, width)).transpose(1, 2)
+
+
+def _goes_to_our_kernels(queries: Tensor, values: Tensor) -> bool:
+    """A compiler takes them too: what it makes of the formula is slower."""
+    return (
+        queries.is_cuda
+        and queries.dtype in (torch.bfloat16, torch.float16)
+        and (is_compiled() or not is_plain())
+        and queries.size(-1) in WIDTHS
+        and values.size(-1) in WIDTHS
+    )

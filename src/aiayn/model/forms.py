@@ -72,6 +72,11 @@ def is_transformed() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
+def is_compiled() -> bool:
+    """Whether `torch.compile` sees this, and nobody wants the plain form."""
+    return torch.compiler.is_compiling() and not _plain
+
+
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a backward that must not be differentiated, and refuses where it is.
 
@@ -93,13 +98,15 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """What the layers read: on a CPU in autocast's narrow type, if autocast is on.
+    """What the layers read and write: in autocast's narrow type, if autocast is on.
 
     Autocast narrows the factors of each product and nothing else. Every sub-layer then
     reads and writes 32-bit sums, and converts them for each of its products.
-    Starting narrow keeps a layer narrow, but for the statistics of LayerNorm.
+    Starting narrow keeps a layer narrow, but for the statistics of LayerNorm. A GPU
+    would need a kernel for each conversion, unless a compiler joins it to another.
     """
     kind = x.device.type
-    if kind != "cpu" or is_plain() or not torch.is_autocast_enabled(kind):
+    pays = is_compiled() if kind == "cuda" else kind == "cpu" and not is_plain()
+    if not pays or not torch.is_autocast_enabled(kind):
         return x
     return x.to(torch.get_autocast_dtype(kind))

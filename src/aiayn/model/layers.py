@@ -20,6 +20,7 @@ from aiayn.model.cache import LayerCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.dropout import Dropout
 from aiayn.model.feed_forward import PositionwiseFeedForward
+from aiayn.model.forms import narrow
 from aiayn.model.rotary import RotaryAttention
 from aiayn.model.validation import check_norm
 
@@ -67,7 +68,7 @@ class ResidualNorm(nn.Module):
     ) -> Float[Tensor, "*batch d_model"]:
         """What the next sub-layer gets: x with the sub-layer's output added."""
         total = x + self.dropout(update)
-        return total if self.pre else self.norm(total)
+        return total if self.pre else narrow(self.norm(total))
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:

@@ -106,13 +106,14 @@ class TrainingObjective(nn.Module):
             source: Padded token ids, on the model's device.
             target: Likewise, as labels: not shifted.
             places: What `real_places` finds in the target, on the same device. None:
-                they are looked for, and a GPU is waited for; a compiler needs none.
+                a CPU looks for them; a compiler or a GPU, which would be waited for,
+                projects every position and leaves padding out of the sums.
         """
         states = self._states(source, target)
         pad_id = self.model.config.pad_id
-        if torch.compiler.is_compiling():  # how many are real, it could not know
-            return self._plain(states, target, pad_id)
         if places is None:
+            if torch.compiler.is_compiling() or not target.is_cpu:
+                return self._plain(states, target, pad_id)
             places = real_places(target, pad_id)
         states = states.flatten(0, 1).index_select(0, places)  # (tokens, d_model)
         labels = target.flatten().index_select(0, places)  # (tokens,)

@@ -35,21 +35,31 @@ class Optimizers:
                 if isinstance(module, nn.Linear)
             }
         self.device = next(model.parameters()).device
-        # Rates are set anew at every step.
+        # Rates are set anew at every step, on a GPU where a recorded one finds them.
+        on_a_gpu = self.device.type == "cuda"
         self.adam = torch.optim.Adam(
             [w for name, w in self.weights.items() if name not in self.matrices],
+            lr=torch.zeros((), device=self.device) if on_a_gpu else 0.0,
             betas=config.betas,
             eps=config.epsilon,
             fused=self.device.type != "mps",
+            capturable=on_a_gpu,
         )
         self.muon = Muon([{"params": [*self.matrices.values()]}], dtype=dtype)
 
-    def step(self, rate: float) -> None:
-        """Move every weight that has a gradient."""
+    def set_rate(self, rate: float) -> None:
+        """Choose the next step's learning rate."""
         for optimizer in (self.adam, self.muon):
             for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
+                if isinstance(group["lr"], Tensor):
+                    group["lr"].fill_(rate)
+                else:
+                    group["lr"] = rate
+
+    def step(self) -> None:
+        """Move every weight that has a gradient."""
+        self.adam.step()
+        self.muon.step()
 
     def state(self) -> tuple[dict[str, Tensor], list[float]]:
         """All tensors that the next step depends on, and Adam's counts of its steps."""

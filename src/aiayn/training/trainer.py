@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import EOS_ID, Batch
 from aiayn.machine import attend_without_plans, resolve_device, resolve_precision
+from aiayn.model import TransformerConfig
 from aiayn.model.description import Translator, load_weights
+from aiayn.model.forms import is_plain
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one
 from aiayn.training.optimizers import Optimizers
+from aiayn.training.recorded_step import PLACES, Recorder
 from aiayn.training.schedule import noam_rate
 
 
@@ -82,6 +85,7 @@ class Trainer:
                 self.objective = DistributedDataParallel(
                     self.objective, broadcast_buffers=False
                 )
+        self.recorder = Recorder(self._move, model, config.model.pad_id)
         if config.compile:
             compile_as_one(self.objective)
 
@@ -110,17 +114,15 @@ class Trainer:
         """
         self.model.train()
         torch.manual_seed(self._dropout_seed(step))
-        tokens = sum(batch.target_tokens for batch in batches)
-        totals = self.no_totals()
+        self.optimizers.set_rate(self.learning_rate(step))
         self.model.zero_grad()  # what others have left there
         with attend_without_plans(self.processes.device):
-            for number, batch in enumerate(batches, start=1):
-                # Gradients are exchanged once, with the last batch.
-                with self._alone() if number < len(batches) else nullcontext():
-                    totals += self._backward(batch, tokens)
-        if self.config.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
-        self.optimizers.step(self.learning_rate(step))
+            if self._is_recorded(batches):
+                batch = batches[0]
+                sides = moved(self.processes.device, batch.source, batch.target)
+                totals = self.recorder(*sides)
+            else:
+                totals = self._move_by_all(batches)
         self.model.zero_grad()  # their memory is free until the next step
         return totals
 
@@ -142,8 +144,58 @@ class Trainer:
         Raises:
             InputError: It is the state of another model, or none at all.
         """
+        self.recorder.forget()
         self.optimizers.load_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
+
+    def _is_recorded(self, batches: Sequence[Batch]) -> bool:
+        """Whether Python would be slower than the GPU, and nothing differs each time.
+
+        A process that exchanges gradients, a compiler and a loop over words have calls
+        of their own; Muon's rate is a number in Python; and a learned table of
+        positions may have no rows for longer batches.
+        """
+        config, model = self.config, self.config.model
+        return (
+            self.processes.device.type == "cuda"
+            and self.processes.count == 1
+            and len(batches) == 1
+            and max(batches[0].source.numel(), batches[0].target.numel()) <= PLACES
+            and isinstance(model, TransformerConfig)
+            and (model.positions != "learned" or model.max_length % 8 == 0)
+            and config.optimizer == "adam"
+            and not config.compile
+            and not is_plain()
+        )
+
+    def _move(
+        self,
+        source: Int[Tensor, "batch source_length"],
+        target: Int[Tensor, "batch target_length"],
+    ) -> Tensor:
+        """A whole step of one batch that lies on the device; return its sums."""
+        with torch.autocast(source.device.type, self.dtype, enabled=self._is_narrow()):
+            smoothed, plain = self.objective(source, target)
+        real = (target != self.config.model.pad_id).sum()
+        (smoothed / real).backward()
+        self._apply_gradients()
+        return torch.stack([smoothed.detach(), plain, real]).double()
+
+    def _move_by_all(self, batches: Sequence[Batch]) -> Tensor:
+        """A step of any number of batches and processes; return this one's sums."""
+        tokens = sum(batch.target_tokens for batch in batches)
+        totals = self.no_totals()
+        for number, batch in enumerate(batches, start=1):
+            # Gradients are exchanged once, with the last batch.
+            with self._alone() if number < len(batches) else nullcontext():
+                totals += self._backward(batch, tokens)
+        self._apply_gradients()
+        return totals
+
+    def _apply_gradients(self) -> None:
+        if self.config.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+        self.optimizers.step()
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradient of this process's share of a batch; return its sums."""

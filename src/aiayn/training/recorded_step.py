@@ -1,0 +1,105 @@
+"""Small steps on a GPU, recorded once for each shape and then played back.
+
+A step of a small model is a thousand kernels of a few microseconds, and Python needs
+longer to ask for each of them than the GPU to compute it. A CUDA graph is a recording
+of all that was asked for, with the places in memory that it reads and writes. Played
+back it is one call.
+
+What is recorded has to be the same every time: shapes, and whatever Python decided. So
+each shape of a batch has a recording of its own, no kernel may wait for a number, and
+what changes from step to step, the batch and the rate, lies in tensors that stay where
+they are. Dropout draws anew all the same: torch sets the generator's seed beforehand.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+# Places of a batch, padding included, up to which Python is the slower one.
+PLACES = 2**13
+# Each takes a few megabytes of the GPU's memory; later shapes are not recorded.
+RECORDINGS = 256
+
+
+@dataclass
+class Recorder:
+    """Does a step by Python the first time that a shape comes by, then by recording.
+
+    Args:
+        step: A whole step, from source and target on the GPU to numbers about it, by
+            kernels that wait for nothing.
+        model: Whose weights and buffers these kernels read and write.
+        pad_id: What fills short rows.
+    """
+
+    step: Callable[[Tensor, Tensor], Tensor]
+    model: nn.Module
+    pad_id: int
+    _seen: set[tuple] = field(default_factory=set)
+    _recordings: dict[tuple, "_Recording"] = field(default_factory=dict)
+    _memory: Any = None
+
+    def __call__(self, source: Tensor, target: Tensor) -> Tensor:
+        """The step's numbers, whichever way it was done.
+
+        Args:
+            source: Token ids on the GPU.
+            target: Likewise.
+        """
+        source, target = (self._rounded_up(side) for side in (source, target))
+        key = source.shape, source.dtype, target.shape, target.dtype, self._weights()
+        if key in self._recordings:
+            return self._recordings[key].play(source, target)
+        if key not in self._seen or len(self._recordings) == RECORDINGS:
+            self._seen.add(key)  # some shapes never come again
+            return self.step(source, target)
+        self._recordings[key] = recording = self._record(source, target)
+        return recording.play(source, target)  # to record is not to compute
+
+    def forget(self) -> None:
+        """Forget all recordings: the optimizer's means lie elsewhere now."""
+        self._seen.clear()
+        self._recordings.clear()
+
+    def _rounded_up(self, tokens: Tensor) -> Tensor:
+        """Padded to a length that divides by 8: fewer shapes, and no slower."""
+        return F.pad(tokens, (0, -tokens.size(1) % 8), value=self.pad_id)
+
+    def _weights(self) -> tuple[int, ...]:
+        """Where they lie: a model that was moved meanwhile lies elsewhere."""
+        return tuple(weight.data_ptr() for weight in self.model.parameters())
+
+    def _record(self, source: Tensor, target: Tensor) -> "_Recording":
+        if self._memory is None:  # never played at once, all may use the same
+            self._memory = torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        source, target = source.clone(), target.clone()
+        with torch.cuda.graph(
+            graph, pool=self._memory, capture_error_mode="thread_local"
+        ):
+            numbers = self.step(source, target)
+        return _Recording(
+            graph.replay, source, target, numbers, [*self.model.buffers()]
+        )
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """A graph, and the tensors that it reads its batch from and writes numbers to."""
+
+    replay: Callable[[], None]
+    source: Tensor
+    target: Tensor
+    numbers: Tensor
+    read: list[Tensor]
+    """Buffers, which the model may exchange: a table of positions grows."""
+
+    def play(self, source: Tensor, target: Tensor) -> Tensor:
+        self.source.copy_(source)
+        self.target.copy_(target)
+        self.replay()
+        return self.numbers.clone()
