@@ -130,8 +130,10 @@ class Benchmark:
         for number in range(1, self.given.rounds + 1):
             for job in products:
                 self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
-            for first in range(0, len(slow), side_by_side):
-                self._side_by_side(slow[first : first + side_by_side], number)
+            for name in pythons:  # one that takes too long holds up its own only
+                own = [task for task in slow if task[2] == name]
+                for first in range(0, len(own), side_by_side):
+                    self._side_by_side(own[first : first + side_by_side], number)
             for task in tasks:
                 if task not in slow:
                     self._measure(*task, number)

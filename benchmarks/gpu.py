@@ -52,7 +52,7 @@ def main() -> None:
         "--side-by-side",
         type=int,
         default=1,
-        help="how many get ready at once; their steps are timed one after the other",
+        help="how many forms get ready at once; they are timed one after the other",
     )
     add("--device", default="cuda", help="cpu: to try whether all works")
     given = parser.parse_args()
@@ -73,6 +73,7 @@ def main() -> None:
         "tokens_per_batch": given.tokens,
         "batches": given.batches,
         "side_by_side": given.side_by_side,
+        "forms": {form: FORMS[form] for form in given.forms},
         "padding_share": padding,
         "gpu": describe_machine(device).get("gpu", "none: a CPU"),
         "cuda": torch.version.cuda,

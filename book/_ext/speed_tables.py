@@ -132,14 +132,19 @@ class OnAGpu(BenchmarkDirective):
         words = (
             f"{settings['gpu']}"
             + (f" ({sheet} TFLOP/s by its data sheet)" if sheet else "")
-            + f"; of the batches' places {padding['sorted']:.1%} are padding, unsorted "
-            f"{padding['unsorted']:.1%}, packed {padding['packed']:.1%}."
+            + "; of the batches' places, this share is padding: "
+            + ", ".join(f"{kind} {share:.1%}" for kind, share in padding.items())
+            + "."
         )
+        forms = [f"{form}: {what}" for form, what in settings["forms"].items()]
+        note = [nodes.paragraph("", record["note"])] if "note" in record else []
         first = {"form": summary.gpu_rows(record)[0]["form"]}
         return [
             heading("bf16", record, first),
             with_bars(table(header, rows), rows),
             nodes.paragraph("", words),
+            nodes.paragraph("", f"Of ours, {'; '.join(forms)}."),
+            *note,
         ]
 
 

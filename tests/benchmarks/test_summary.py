@@ -214,7 +214,10 @@ def test_a_record_says_what_was_measured_where_and_when(path):
     assert path.stem.startswith(record["benchmark"])
     assert record["command"].startswith(f"python -m benchmarks.{record['benchmark']}")
     assert len(record["commit"]) == 40
-    assert not record["changed_files"], "measured with changes that no commit holds"
+    # What is not the benchmark's own run says so, and what it is instead.
+    trial = "note" in record
+    changed = record.get("changed_files")
+    assert trial or not changed, "measured with changes that no commit holds"
     assert record["machine"]["processor"]
     assert record["date"]
     assert set(record["versions"]) <= set(PEERS)
@@ -222,10 +225,10 @@ def test_a_record_says_what_was_measured_where_and_when(path):
     assert "ours" in peers
     for m in record["measurements"]:
         assert m["seconds"] > 0
-        assert m["cpu_seconds"] > 0
+        assert trial or m["cpu_seconds"] > 0
         assert m["peak_mb"] > 0
     rounds = Counter((m["peer"], *map(m.get, CASE)) for m in record["measurements"])
-    assert path.stem in LONG or min(rounds.values()) >= 3
+    assert trial or path.stem in LONG or min(rounds.values()) >= 3
 
 
 @pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda p: p.stem)

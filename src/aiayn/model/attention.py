@@ -21,6 +21,8 @@ from aiayn.model.validation import check_mask, check_rates, head_widths
 
 # With more keys torch's fused kernel pays on a CPU: its backward is slow below.
 FUSED_ABOVE = 128
+# With more queries or keys it pays on a GPU: up to here, a sentence is one block of ours.
+SHORT = 32
 
 
 def scaled_dot_product_attention(
@@ -243,7 +245,7 @@ class MultiHeadAttention(nn.Module):
         dropping = self.dropout.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
         short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
-        if not need_weights and not dropping and _goes_to_our_kernels(queries, values):
+        if not need_weights and not dropping and _goes_to_our_kernels(queries, keys, values):
             context = gpu_attention(queries, keys, values, mask)
         elif need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
@@ -266,12 +268,16 @@ class MultiHeadAttention(nn.Module):
         return projected.unflatten(-1, (self.num_heads, width)).transpose(1, 2)
 
 
-def _goes_to_our_kernels(queries: Tensor, values: Tensor) -> bool:
-    """A compiler takes them too: what it makes of the formula is slower."""
+def _goes_to_our_kernels(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Short sentences do; of a compiler all, which would make less of the formula."""
     return (
         queries.is_cuda
         and queries.dtype in (torch.bfloat16, torch.float16)
-        and (is_compiled() or not is_plain())
         and queries.size(-1) in WIDTHS
         and values.size(-1) in WIDTHS
+        # A compiler is not to ask how long sentences are: one graph serves them all.
+        and (
+            is_compiled()
+            or (not is_plain() and max(queries.size(2), keys.size(2)) <= SHORT)
+        )
     )

@@ -1,0 +1,84 @@
+"""The directive ``{gpu-runs}``: what was trained on a GPU, beside a processor's."""
+
+from statistics import mean
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from aiayn.book.records import load_record
+
+Record = dict[str, Any]
+TRANSLATOR, SAME_ON_A_PROCESSOR = (
+    "multi30k-en-de-gpu",
+    [f"multi30k-en-de-rotary-{seed}" for seed in (1, 2, 3, 4)],
+)
+TABLE, TABLE_ON_A_PROCESSOR = "table3-gpu", "table3"
+
+
+class GpuRuns(SphinxDirective):
+    """A sentence on each, with its command."""
+
+    def run(self) -> list[nodes.Node]:
+        translator, table = load_record(TRANSLATOR), load_record(TABLE)
+        others = [load_record(name) for name in SAME_ON_A_PROCESSOR]
+        return [
+            *paragraphs(translator_words(translator, others), translator),
+            *paragraphs(table_words(table, load_record(TABLE_ON_A_PROCESSOR)), table),
+        ]
+
+
+def translator_words(record: Record, others: list[Record]) -> str:
+    """How long a training took and how good it is; and the same on a processor."""
+    begin, end = record["log"][0], record["log"][-1]
+    scores = [other["test"]["bleu"] for other in others]
+    minutes = [other["log"][-1]["seconds"] / 60 for other in others]
+    return (
+        f"The translator of chapter 16 on one {begin['machine']['gpu']}: "
+        f"{end['step']:,} steps, with the loss on the validation split now and then, "
+        f"took {end['seconds']:.0f} seconds, and the whole command, from Python's "
+        f"start to averaged weights, {record['command_seconds']:.0f}. On test2016 it has "
+        f"{record['test']['bleu']:.1f} BLEU; that is one seed. On a processor "
+        f"{len(others)} seeds have {min(scores):.1f} to {max(scores):.1f}, after "
+        f"{min(minutes):.0f} to {max(minutes):.0f} minutes of training."
+    )
+
+
+def table_words(record: Record, on_a_processor: Record) -> str:
+    """How much of the table was done in what time; perplexities beside the others."""
+    runs, rows = record["runs"], {run["row"] for run in record["runs"]}
+    ratios = [
+        mean_perplexity(record, row) / mean_perplexity(on_a_processor, row)
+        for row in rows
+    ]
+    times = [run["wall_seconds"] for run in runs]
+    return (
+        f"Chapter 18's table on one {record['machines'][0]['gpu']}, by as many commands "
+        f"side by side as the line below has: when the GPU had to be given back, after "
+        f"{record['stopped_after_seconds']} seconds, {len(runs)} of its "
+        f"{len(on_a_processor['runs'])} runs were done, {len(rows)} rows with each seed. "
+        f"One took {min(times):.0f} to {max(times):.0f} seconds. A row's perplexity, "
+        f"the mean of its seeds, is {min(ratios):.2f} to {max(ratios):.2f} times that "
+        "of the same row in the chapter's own table, made on a processor."
+    )
+
+
+def mean_perplexity(record: Record, row: str) -> float:
+    """Of a row's seeds."""
+    return mean(run["perplexity"] for run in record["runs"] if run["row"] == row)
+
+
+def paragraphs(words: str, record: Record) -> list[nodes.Node]:
+    """The sentence, and what to type for the same."""
+    command = nodes.literal("", record["command"])
+    return [
+        nodes.paragraph("", words),
+        nodes.paragraph("", "", nodes.Text("Command: "), command),
+    ]
+
+
+def setup(app: Sphinx) -> dict:
+    """Register the directive."""
+    app.add_directive("gpu-runs", GpuRuns)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
