@@ -63,7 +63,7 @@ def gpu(job: dict) -> dict:
     config = TransformerConfig(**batches["config"])
     device, compiled = torch.device(job["device"]), form.startswith("compiled")
     if form.endswith(("fused", "formula")):
-        attention._goes_to_our_kernels = lambda *given: False
+        attention.goes_to_kernels = lambda *given: False
     if form.endswith("fused"):
         attention.is_plain = lambda: False  # to a compiler all else says it is
     torch.manual_seed(1)

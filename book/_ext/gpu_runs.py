@@ -38,8 +38,8 @@ def translator_words(record: Record, others: list[Record]) -> str:
         f"The translator of chapter 16 on one {begin['machine']['gpu']}: "
         f"{end['step']:,} steps, with the loss on the validation split now and then, "
         f"took {end['seconds']:.0f} seconds, and the whole command, from Python's "
-        f"start to averaged weights, {record['command_seconds']:.0f}. On test2016 it has "
-        f"{record['test']['bleu']:.1f} BLEU; that is one seed. On a processor "
+        f"start to averaged weights, {record['command_seconds']:.0f}. On test2016 it "
+        f"has {record['test']['bleu']:.1f} BLEU; that is one seed. On a processor "
         f"{len(others)} seeds have {min(scores):.1f} to {max(scores):.1f}, after "
         f"{min(minutes):.0f} to {max(minutes):.0f} minutes of training."
     )
@@ -54,13 +54,14 @@ def table_words(record: Record, on_a_processor: Record) -> str:
     ]
     times = [run["wall_seconds"] for run in runs]
     return (
-        f"Chapter 18's table on one {record['machines'][0]['gpu']}, by as many commands "
-        f"side by side as the line below has: when the GPU had to be given back, after "
-        f"{record['stopped_after_seconds']} seconds, {len(runs)} of its "
-        f"{len(on_a_processor['runs'])} runs were done, {len(rows)} rows with each seed. "
-        f"One took {min(times):.0f} to {max(times):.0f} seconds. A row's perplexity, "
-        f"the mean of its seeds, is {min(ratios):.2f} to {max(ratios):.2f} times that "
-        "of the same row in the chapter's own table, made on a processor."
+        f"Chapter 18's table on one {record['machines'][0]['gpu']}, by as many "
+        f"commands side by side as the line below has: when the GPU had to be given "
+        f"back, after {record['stopped_after_seconds']} seconds, {len(runs)} of its "
+        f"{len(on_a_processor['runs'])} runs were done, {len(rows)} rows with each "
+        f"seed. One took {min(times):.0f} to {max(times):.0f} seconds. A row's "
+        f"perplexity, the mean of its seeds, is {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times that of the same row in the chapter's own table, "
+        "which was made on a processor."
     )
 
 

@@ -7,6 +7,7 @@ its interpreter (`TRITON_INTERPRET=1`), which computes on a CPU what they would.
 
 import os
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ from torch.testing import assert_close
 from aiayn.errors import InputError
 from aiayn.model import gpu_attention as module
 from aiayn.model import scaled_dot_product_attention
-from aiayn.model.gpu_attention import gpu_attention
+from aiayn.model.forms import plain_form
+from aiayn.model.gpu_attention import goes_to_kernels, gpu_attention
 
 INTERPRETED = bool(os.environ.get("TRITON_INTERPRET")) and find_spec("triton")
 WHERE = [
@@ -182,3 +184,29 @@ def test_torch_finds_its_description_right():
         torch.library.opcheck(
             torch.ops.aiayn.attend.default, (*inputs, seen), test_utils=checks
         )
+
+
+def on_a_gpu(length, dtype=torch.bfloat16, width=64):
+    """What is asked of a tensor there, of one that may stand for it here."""
+    tensor = torch.empty(2, 3, length, width, dtype=dtype, device="meta")
+    return SimpleNamespace(is_cuda=True, dtype=tensor.dtype, size=tensor.size)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "expected"),
+    [
+        (on_a_gpu(32), on_a_gpu(32), True),
+        (on_a_gpu(33), on_a_gpu(5), False),
+        (on_a_gpu(5), on_a_gpu(33), False),
+        (on_a_gpu(5, dtype=torch.float32), on_a_gpu(5, dtype=torch.float32), False),
+        (on_a_gpu(5, width=24), on_a_gpu(5, width=24), False),
+        (torch.empty(2, 3, 5, 64), torch.empty(2, 3, 5, 64), False),
+    ],
+    ids=["short", "long source", "long target", "wide numbers", "odd heads", "a CPU"],
+)
+def test_short_sentences_go_to_the_kernels(queries, keys, expected):
+    # Not by a call that beartype has wrapped: it wants tensors.
+    serves = goes_to_kernels.__wrapped__
+    assert serves(queries, keys, keys) == expected
+    with plain_form():
+        assert not serves(queries, keys, keys)

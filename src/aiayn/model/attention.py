@@ -13,16 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.dropout import Dropout
-from aiayn.model.forms import is_compiled, is_plain
-from aiayn.model.gpu_attention import WIDTHS, gpu_attention
+from aiayn.model.forms import is_plain
+from aiayn.model.gpu_attention import goes_to_kernels, gpu_attention
 from aiayn.model.products import Linear
 from aiayn.model.short_attention import short_attention
 from aiayn.model.validation import check_mask, check_rates, head_widths
 
 # With more keys torch's fused kernel pays on a CPU: its backward is slow below.
 FUSED_ABOVE = 128
-# With more queries or keys it pays on a GPU: up to here, a sentence is one block of ours.
-SHORT = 32
 
 
 def scaled_dot_product_attention(
@@ -245,7 +243,8 @@ class MultiHeadAttention(nn.Module):
         dropping = self.dropout.training and self.dropout.p > 0
         # For short sentences a CPU is faster without the fused kernel's blocks.
         short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
-        if not need_weights and not dropping and _goes_to_our_kernels(queries, keys, values):
+        ours = not (need_weights or dropping)
+        if ours and goes_to_kernels(queries, keys, values):
             context = gpu_attention(queries, keys, values, mask)
         elif need_weights or is_plain() or (short and dropping):
             context, weights = scaled_dot_product_attention(queries, keys, values, mask)
@@ -266,18 +265,3 @@ class MultiHeadAttention(nn.Module):
     def _split(self, projected: Tensor, width: int) -> Tensor:
         """(batch, length, heads·width) -> (batch, heads, length, width)."""
         return projected.unflatten(-1, (self.num_heads, width)).transpose(1, 2)
-
-
-def _goes_to_our_kernels(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
-    """Short sentences do; of a compiler all, which would make less of the formula."""
-    return (
-        queries.is_cuda
-        and queries.dtype in (torch.bfloat16, torch.float16)
-        and queries.size(-1) in WIDTHS
-        and values.size(-1) in WIDTHS
-        # A compiler is not to ask how long sentences are: one graph serves them all.
-        and (
-            is_compiled()
-            or (not is_plain() and max(queries.size(2), keys.size(2)) <= SHORT)
-        )
-    )

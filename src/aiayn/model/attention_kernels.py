@@ -3,10 +3,8 @@
 A program of the GPU takes one block of queries of one head. It reads keys and values
 block by block, keeps scores and softmax in registers, and writes nothing but what the
 head found, and the logarithm of the softmax's denominator, from which the backward pass
-makes the weights again (Dao et al., 2022). Torch has such kernels too. With a mask of
-padding it takes one that is made for sequences of hundreds of tokens; here a sentence
-of up to 32 is one block. And a compiler, which asks torch's kernel whether lengths
-divide by 8, asks nothing here: one graph serves batches of all shapes.
+makes the weights again (Dao et al., 2022). A sentence of up to 64 tokens is one block:
+then nothing has to be added up between blocks, and one kernel computes all gradients.
 
 The kernels are written in Triton, which torch brings along where it has CUDA.
 """

@@ -1,12 +1,14 @@
 """Two forms of the same computation: the plain one, and the fast one that is used.
 
 Every trick that makes training fast stands in a small module of its own: attention over
-short sentences (`short_attention`), 32-bit products by another library (`products`),
-dropout by integers (`dropout`), the loss in chunks (`aiayn.training.chunked_loss`), and
-`narrow` below. Each has a plain form, the one that the paper's formula shows, and asks
-here which is wanted. Tests hold the two equal (of dropout, which draws other numbers,
-its share and scale), and `benchmarks/` measures what all of them bring together.
-`torch.compile` always gets the plain form.
+short sentences (`short_attention`; on a GPU, `gpu_attention`), 32-bit products by
+another library (`products`), dropout by integers (`dropout`), the loss in chunks
+(`aiayn.training.chunked_loss`), on a GPU steps that are recorded
+(`aiayn.training.recorded_step`), and `narrow` below. Each has a plain form, the one
+that the paper's formula shows, and asks here which is wanted. Tests hold the two equal
+(of dropout, which draws other numbers, its share and scale), and `benchmarks/` measures
+what all of them bring together. `torch.compile` gets the plain form, but for a GPU's
+attention and `narrow`.
 
 The fast form has first derivatives only, since its gradients are written out by hand
 (`first_order`). Whoever wants second ones, forward-mode differentiation, or many

@@ -5,8 +5,9 @@ batch for one size. Where its sources are as long as its targets, that graph ser
 batches only, and the next batch has everything compiled again.
 
 It also asks, for a GPU, whether the strides of a fused attention's mask divide by 8,
-and compiles once for lengths that do and once for those that do not. Our graph has no
-fused attention: a compiler gets the plain form (`aiayn.model.forms`).
+and compiles once for lengths that do and once for those that do not. Our graph has none
+of torch's fused attention: a compiler gets the plain form (`aiayn.model.forms`), or
+kernels of our own, which ask nothing (`aiayn.model.gpu_attention`).
 """
 
 from contextlib import suppress
