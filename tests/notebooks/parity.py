@@ -7,7 +7,8 @@ A cell that defines something for the first time marks it with a comment::
 The definition of that name in the same cell must then be the library's, apart from
 docstrings and annotations: a text explains more, a library promises more. A product
 that the library computes by `aiayn.model.products` may be torch's own in the text, its
-self-attention the paper's, and what only guards float16 may be left out of it.
+self-attention the paper's, and what only guards float16, or makes numbers narrow under
+autocast (`aiayn.model.forms.narrow`), may be left out of it.
 """
 
 import ast
@@ -50,6 +51,10 @@ class _Bare(ast.NodeTransformer):
         self.generic_visit(node)
         guards = GUARD.fullmatch(ast.unparse(node.test))
         return (node.orelse or None) if guards else node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "narrow" else node
 
     def visit_Name(self, node):
         return ast.parse(TEXTS_FORMS.get(node.id, node.id), mode="eval").body

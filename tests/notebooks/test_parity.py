@@ -32,6 +32,11 @@ def large(scores):
     return number
 
 
+def half(x):
+    """Narrow under autocast."""
+    return narrow(halved(x))
+
+
 class Pair:
     """Two numbers."""
 
@@ -99,6 +104,14 @@ def test_what_is_done_for_all_others_may_not_be_left_out(check):
     always = "def large(scores):\n    number = 1e30\n    return number\n"
     assert check(mark + always) == []
     assert check(mark + always.replace("    number = 1e30\n", ""))
+
+
+def test_what_makes_numbers_narrow_may_be_left_out(check):
+    """And not what it is given."""
+    mark = "# parity: parity_example.half\n"
+    assert check(mark + "def half(x):\n    return halved(x)\n") == []
+    assert check(mark + "def half(x):\n    return x\n")
+    assert check(mark + "def half(x):\n    return other(halved(x))\n")
 
 
 @pytest.mark.parametrize(
