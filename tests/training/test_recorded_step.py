@@ -99,6 +99,17 @@ def test_a_model_that_was_moved_is_recorded_anew(graphs):
     assert len(graphs) == 2
 
 
+def test_a_weight_that_learns_no_more_has_a_recording_of_its_own(graphs):
+    model = torch.nn.Linear(1, 1)
+    recorder = Recorder(sums, model, pad_id=0)
+    for _ in range(3):
+        recorder(rows(8, 1), rows(8, 1))
+    model.weight.requires_grad_(False)
+    for _ in range(2):
+        recorder(rows(8, 1), rows(8, 1))
+    assert len(graphs) == 2
+
+
 def test_forgotten_recordings_are_made_anew(graphs):
     recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
     for _ in range(2):

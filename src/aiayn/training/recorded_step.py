@@ -21,6 +21,8 @@ from torch.nn import functional as F
 
 # Places of a batch, padding included, up to which Python is the slower one.
 PLACES = 2**13
+# Logits are all held at once here, those of padding too: a gigabyte or two at most.
+LOGITS = 2**27
 # Each takes a few megabytes of the GPU's memory; later shapes are not recorded.
 RECORDINGS = 256
 
@@ -69,9 +71,9 @@ class Recorder:
         """Padded to a length that divides by 8: fewer shapes, and no slower."""
         return F.pad(tokens, (0, -tokens.size(1) % 8), value=self.pad_id)
 
-    def _weights(self) -> tuple[int, ...]:
-        """Where they lie: a model that was moved meanwhile lies elsewhere."""
-        return tuple(weight.data_ptr() for weight in self.model.parameters())
+    def _weights(self) -> tuple[tuple[int, bool], ...]:
+        """Where they lie, and which learn: both may have changed meanwhile."""
+        return tuple((w.data_ptr(), w.requires_grad) for w in self.model.parameters())
 
     def _record(self, source: Tensor, target: Tensor) -> "_Recording":
         if self._memory is None:  # never played at once, all may use the same

@@ -27,7 +27,7 @@ from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one
 from aiayn.training.optimizers import Optimizers
-from aiayn.training.recorded_step import PLACES, Recorder
+from aiayn.training.recorded_step import LOGITS, PLACES, Recorder
 from aiayn.training.schedule import noam_rate
 
 
@@ -155,12 +155,13 @@ class Trainer:
         of their own; Muon's rate is a number in Python; and a learned table of
         positions may have no rows for longer batches.
         """
-        config, model = self.config, self.config.model
+        if len(batches) != 1 or self.processes.device.type != "cuda":
+            return False
+        (batch,), config, model = batches, self.config, self.config.model
         return (
-            self.processes.device.type == "cuda"
-            and self.processes.count == 1
-            and len(batches) == 1
-            and max(batches[0].source.numel(), batches[0].target.numel()) <= PLACES
+            self.processes.count == 1
+            and max(batch.source.numel(), batch.target.numel()) <= PLACES
+            and batch.target.numel() * model.vocab_size <= LOGITS
             and isinstance(model, TransformerConfig)
             and (model.positions != "learned" or model.max_length % 8 == 0)
             and config.optimizer == "adam"
