@@ -23,7 +23,7 @@ FORMS = {
     "compiled-formula": "the same with attention by its formula",
     "compiled-unsorted": "as the first, on batches of unlike lengths",
     "compiled-packed": "as the first, on rows that hold several pairs",
-    "eager": "attention by our kernels, loss in chunks, no compiler",
+    "eager": "no compiler; short sentences by our kernels, loss in chunks",
     "plain": "every formula as it stands, no compiler",
 }
 """What ours is measured in, and what that is; 'unsorted' tells what padding costs, and

@@ -41,7 +41,8 @@ def translator_words(record: Record, others: list[Record]) -> str:
         f"start to averaged weights, {record['command_seconds']:.0f}. On test2016 it "
         f"has {record['test']['bleu']:.1f} BLEU; that is one seed. On a processor "
         f"{len(others)} seeds have {min(scores):.1f} to {max(scores):.1f}, after "
-        f"{min(minutes):.0f} to {max(minutes):.0f} minutes of training."
+        f"{min(minutes):.0f} to {max(minutes):.0f} minutes with one thread or two, "
+        "in which some validation sentences were translated, too."
     )
 
 

@@ -327,8 +327,9 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
     if missing:
         made.append(nodes.paragraph("", "Not measured. " + " ".join(missing)))
     made.append(nodes.paragraph("", " · ".join(parts)))
-    command = nodes.literal("", record["command"])
-    made.append(nodes.paragraph("", "", nodes.Text("Command: "), command))
+    if "command" in record:
+        command = nodes.literal("", record["command"])
+        made.append(nodes.paragraph("", "", nodes.Text("Command: "), command))
     return made
 
 

@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from aiayn.errors import InputError
 from aiayn.model import (
+    EncoderLayer,
     MultiHeadAttention,
     Transformer,
     TransformerConfig,
@@ -225,3 +226,13 @@ def test_plain_form_ends_with_its_block():
     with plain_form(), plain_form(False):
         assert is_plain()
     assert not is_plain()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_layer_that_is_given_wide_numbers_keeps_them_wide(norm):
+    """Under autocast too, as a search under autocast gives it."""
+    layer = EncoderLayer(TransformerConfig.tiny(norm=norm))
+    x = torch.randn(2, 5, 128)
+    with torch.autocast("cpu", torch.bfloat16):
+        wide, narrow = layer(x)[0], layer(x.bfloat16())[0]
+    assert (wide.dtype, narrow.dtype) == (torch.float32, torch.bfloat16)

@@ -139,7 +139,7 @@ def test_every_width_of_a_head_is_served(device, width):
 
 def test_scores_that_are_large_do_not_overflow(device):
     inputs, seen, _ = drawn_inputs((8, 8), torch.float16, device, causal)
-    inputs[0] = inputs[0] * 100
+    inputs[:2] = (150 * x for x in inputs[:2])  # a float16 ends at 65,504
     exact = [x.double() for x in inputs]
     found, (expected, _) = (
         gpu_attention(*inputs, seen),
@@ -189,7 +189,13 @@ def test_torch_finds_its_description_right():
 def on_a_gpu(length, dtype=torch.bfloat16, width=64):
     """What is asked of a tensor there, of one that may stand for it here."""
     tensor = torch.empty(2, 3, length, width, dtype=dtype, device="meta")
-    return SimpleNamespace(is_cuda=True, dtype=tensor.dtype, size=tensor.size)
+    return SimpleNamespace(
+        is_cuda=True,
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        size=tensor.size,
+        device=torch.device("cuda"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,9 +210,11 @@ def on_a_gpu(length, dtype=torch.bfloat16, width=64):
     ],
     ids=["short", "long source", "long target", "wide numbers", "odd heads", "a CPU"],
 )
-def test_short_sentences_go_to_the_kernels(queries, keys, expected):
-    # Not by a call that beartype has wrapped: it wants tensors.
-    serves = goes_to_kernels.__wrapped__
-    assert serves(queries, keys, keys) == expected
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_short_sentences_go_to_the_kernels(monkeypatch, queries, keys, expected):
+    monkeypatch.setattr(module, "_has_kernels", lambda device: True)
+    assert goes_to_kernels(queries, keys, keys) == expected
     with plain_form():
-        assert not serves(queries, keys, keys)
+        assert not goes_to_kernels(queries, keys, keys)
+    monkeypatch.setattr(module, "_has_kernels", lambda device: False)
+    assert not goes_to_kernels(queries, keys, keys)

@@ -1,5 +1,7 @@
 """Steps by recording: what a CUDA graph must be given, and on a GPU the same losses."""
 
+import gc
+import weakref
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +49,7 @@ def graphs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Recording)
     monkeypatch.setattr(torch.cuda, "graph", graph)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: object())
     return made
 
 
@@ -65,68 +68,81 @@ def rows(length, token):
 
 
 def test_a_shape_is_done_by_python_then_recorded_then_played(graphs):
-    recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
+    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
     for token in range(1, 5):
-        found = recorder(rows(5, token), rows(7, 10 * token))
+        found = recorder(sums, rows(5, token), rows(7, 10 * token))
         assert found.tolist() == [10 * token, 140 * token]
         assert len(graphs) == int(token > 1)
 
 
 def test_numbers_that_were_returned_stay(graphs):
-    recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
-    found = [recorder(rows(5, token), rows(7, token)) for token in (1, 2, 3)]
+    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
+    found = [recorder(sums, rows(5, token), rows(7, token)) for token in (1, 2, 3)]
     assert [int(numbers[0]) for numbers in found] == [10, 20, 30]
 
 
 def test_lengths_that_round_up_to_the_same_share_a_recording(graphs):
-    recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
+    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
     for length in (1, 5, 8):
-        assert recorder(rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
+        assert recorder(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
     assert len(graphs) == 1
     for length in (9, 16):
-        recorder(rows(length, 1), rows(8, 1))
+        recorder(sums, rows(length, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_a_model_that_was_moved_is_recorded_anew(graphs):
     model = torch.nn.Linear(1, 1)
-    recorder = Recorder(sums, model, pad_id=0)
+    recorder = Recorder(model, pad_id=0)
     for _ in range(3):
-        recorder(rows(8, 1), rows(8, 1))
+        recorder(sums, rows(8, 1), rows(8, 1))
     model.weight.data = model.weight.data.clone()
     for _ in range(2):
-        recorder(rows(8, 1), rows(8, 1))
+        recorder(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_a_weight_that_learns_no_more_has_a_recording_of_its_own(graphs):
     model = torch.nn.Linear(1, 1)
-    recorder = Recorder(sums, model, pad_id=0)
+    recorder = Recorder(model, pad_id=0)
     for _ in range(3):
-        recorder(rows(8, 1), rows(8, 1))
+        recorder(sums, rows(8, 1), rows(8, 1))
     model.weight.requires_grad_(False)
     for _ in range(2):
-        recorder(rows(8, 1), rows(8, 1))
+        recorder(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_forgotten_recordings_are_made_anew(graphs):
-    recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
+    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
     for _ in range(2):
-        recorder(rows(8, 1), rows(8, 1))
+        recorder(sums, rows(8, 1), rows(8, 1))
     recorder.forget()
-    recorder(rows(8, 1), rows(8, 1))
+    recorder(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 1
-    recorder(rows(8, 1), rows(8, 1))
+    recorder(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_there_is_an_end_to_recordings(graphs, monkeypatch):
     monkeypatch.setattr("aiayn.training.recorded_step.RECORDINGS", 1)
-    recorder = Recorder(sums, torch.nn.Linear(1, 1), pad_id=0)
+    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
     for length in (8, 8, 16, 16, 16):
-        assert recorder(rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
+        assert recorder(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
     assert len(graphs) == 1
+
+
+def test_a_trainer_ends_when_nobody_holds_it():
+    """Not when Python happens to look for circles: it holds a GPU's memory."""
+    config = replace(CONFIG, device="cpu")
+    trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    ended = weakref.ref(trainer)
+    gc.disable()
+    try:
+        del trainer
+        assert ended() is None
+    finally:
+        gc.enable()
 
 
 def test_a_cpu_records_nothing(graphs):
@@ -137,9 +153,9 @@ def test_a_cpu_records_nothing(graphs):
     assert not graphs
 
 
-def gpu_losses(monkeypatch, config, places):
-    """Of twelve steps over three batches of two shapes, and whether any was played."""
-    monkeypatch.setattr("aiayn.training.trainer.PLACES", places)
+def gpu_losses(monkeypatch, config, recordings=256):
+    """Of twelve steps over three batches of two shapes, and how many were recorded."""
+    monkeypatch.setattr("aiayn.training.recorded_step.RECORDINGS", recordings)
     torch.manual_seed(1)
     trainer = Trainer(config, Transformer(config.model), bos_id=1)
     drawn = torch.Generator().manual_seed(1)
@@ -154,16 +170,28 @@ def gpu_losses(monkeypatch, config, places):
 
 @on_a_gpu
 @pytest.mark.parametrize("clip_norm", [None, 0.1])
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_a_gpu_plays_what_it_would_compute(monkeypatch, clip_norm, positions):
+@pytest.mark.parametrize("packed_length", [None, 32])
+@pytest.mark.parametrize(
+    ("positions", "norm"),
+    [("sinusoidal", "post"), ("rotary", "pre"), ("learned", "pre")],
+)
+@pytest.mark.parametrize(("precision", "rounded"), [("fp32", 1e-4), ("bf16", 1e-2)])
+def test_a_gpu_plays_what_it_would_compute(
+    monkeypatch, clip_norm, packed_length, positions, norm, precision, rounded
+):
     """Dropout too: the generator's seed is set before each step."""
-    model = replace(CONFIG.model, positions=positions)
-    config = replace(CONFIG, model=model, clip_norm=clip_norm)
-    computed, none = gpu_losses(monkeypatch, config, places=0)
-    played, some = gpu_losses(monkeypatch, config, places=2**13)
+    config = replace(
+        CONFIG,
+        model=replace(CONFIG.model, positions=positions, norm=norm),
+        clip_norm=clip_norm,
+        packed_length=packed_length,
+        precision=precision,
+    )
+    computed, none = gpu_losses(monkeypatch, config, recordings=0)
+    played, some = gpu_losses(monkeypatch, config)
     assert (none, some) == (0, 2)
-    # float32, sums of atomic additions in whichever order.
-    torch.testing.assert_close(played, computed, rtol=1e-4, atol=0)
+    # Atomic additions, in whichever order, and the type's own rounding.
+    torch.testing.assert_close(played, computed, rtol=rounded, atol=0)
 
 
 @on_a_gpu
@@ -171,8 +199,44 @@ def test_a_gpu_plays_no_recording_of_the_plain_form(monkeypatch):
     from aiayn.model.forms import plain_form
 
     with plain_form():
-        _, recorded = gpu_losses(monkeypatch, CONFIG, places=2**13)
+        _, recorded = gpu_losses(monkeypatch, CONFIG)
     assert recorded == 0
+
+
+@on_a_gpu
+def test_a_gpu_trains_two_models_in_turn(monkeypatch):
+    """One of them ends before the other: what they share would end with it."""
+    batch = Batch(rows(8, 5), rows(8, 6))
+
+    def losses(trainers):
+        found = []
+        for step in range(1, 9):
+            found += [trainer.step(step, [batch])[0] for trainer in trainers]
+            if step == 4:
+                del trainers[1:]
+        return torch.stack(found)
+
+    def fresh():
+        torch.manual_seed(1)
+        return Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
+
+    alone, together = losses([fresh()]), losses([fresh(), fresh()])
+    torch.testing.assert_close(together[:8:2], alone[:4], rtol=1e-4, atol=0)
+    torch.testing.assert_close(together[8:], alone[4:], rtol=1e-4, atol=0)
+
+
+@on_a_gpu
+def test_a_gpu_records_anew_what_was_loaded_into_itself():
+    batch = Batch(rows(8, 5), rows(8, 6))
+    trainer = Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
+    for step in range(1, 4):
+        trainer.step(step, [batch])
+    state, counts = trainer.state()
+    state = {name: tensor.clone() for name, tensor in state.items()}
+    trainer.load_state(state, counts, Path("state"))
+    for step in range(4, 8):
+        assert trainer.step(step, [batch]).isfinite().all()
+    assert len(trainer.recorder._recordings) == 1
 
 
 @on_a_gpu

@@ -6,7 +6,7 @@ head found, and the logarithm of the softmax's denominator, from which the backw
 makes the weights again (Dao et al., 2022). A sentence of up to 64 tokens is one block:
 then nothing has to be added up between blocks, and one kernel computes all gradients.
 
-The kernels are written in Triton, which torch brings along where it has CUDA.
+The kernels are written in Triton, which torch for CUDA brings along on Linux.
 """
 
 # Neither Triton's modules nor its kernels' type are known where it is not installed.
@@ -235,7 +235,7 @@ class _Call:
         self.mask = seen.view(torch.uint8).expand(batch, heads, queries, keys)
         longest = max(queries, keys)
         block = 16 if longest <= 16 else 32 if longest <= 32 else 64
-        self.q_blocks, self.k_blocks = -(-queries // block), -(-keys // block)
+        self.q_blocks, self.k_blocks = -(-queries // block), max(1, -(-keys // block))
         self.options = {
             "D_K": d_k,
             "D_V": value.size(3),

@@ -99,16 +99,23 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     return refusing
 
 
-def narrow(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def narrow(
+    x: Float[Tensor, "*shape"], source: Float[Tensor, "*other"] | None = None
+) -> Float[Tensor, "*shape"]:
     """What the layers read and write: in autocast's narrow type, if autocast is on.
 
     Autocast narrows the factors of each product and nothing else. Every sub-layer then
     reads and writes 32-bit sums, and converts them for each of its products.
     Starting narrow keeps a layer narrow, but for the statistics of LayerNorm. A GPU
     would need a kernel for each conversion, unless a compiler joins it to another.
+
+    Args:
+        x: What is read or written.
+        source: What x was made of; where that is wide, x stays what it is.
     """
     kind = x.device.type
     pays = is_compiled() if kind == "cuda" else kind == "cpu" and not is_plain()
     if not pays or not torch.is_autocast_enabled(kind):
         return x
-    return x.to(torch.get_autocast_dtype(kind))
+    dtype = torch.get_autocast_dtype(kind)
+    return x.to(dtype) if source is None or source.dtype == dtype else x

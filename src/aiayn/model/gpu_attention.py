@@ -16,12 +16,14 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from aiayn.model.forms import first_order, is_compiled, is_plain
 
 WIDTHS = (16, 32, 64, 128)
 """Of a head's queries, keys and values: what the kernels multiply at once."""
-# With more queries or keys torch's kernel pays: up to here, one block holds a sentence.
+TRITON = find_spec("triton") is not None
+# With more queries or keys torch's kernel pays.
 SHORT = 32
 
 
@@ -35,7 +37,8 @@ def _attend(
     if _has_kernels(query.device):
         from aiayn.model.attention_kernels import attend
 
-        attend(query, key, value, mask, context, denominator)
+        with torch.cuda.device_of(query):  # Triton asks for no tensor's own
+            attend(query, key, value, mask, context, denominator)
     else:
         logarithms = _scores(query, key, mask).logsumexp(-1)
         denominator.copy_(logarithms.masked_fill(logarithms == -math.inf, math.inf))
@@ -64,7 +67,9 @@ def _attend_backward(
     if _has_kernels(query.device):
         from aiayn.model.attention_kernels import attend_backward
 
-        attend_backward(query, key, value, mask, context, denominator, above, gradients)
+        given = query, key, value, mask, context, denominator, above, gradients
+        with torch.cuda.device_of(query):
+            attend_backward(*given)
     else:
         weights = _weights(query, key, mask, denominator)
         mean = (context.float() * above).sum(-1, keepdim=True)
@@ -90,7 +95,7 @@ def _no_gradients(
 
 
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-    scores = (query @ key.mT).float() / math.sqrt(query.size(3))
+    scores = query.float() @ key.float().mT / math.sqrt(query.size(3))
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 
@@ -116,7 +121,7 @@ def _has_kernels(device: torch.device) -> bool:
     """Whether it multiplies pairs of 16-bit numbers, and Triton is installed."""
     return (
         device.type == "cuda"
-        and find_spec("triton") is not None
+        and TRITON
         and torch.cuda.get_device_capability(device) >= (8, 0)
     )
 
@@ -162,10 +167,19 @@ def goes_to_kernels(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return (
         query.is_cuda
         and query.dtype in (torch.bfloat16, torch.float16)
+        and query.dtype == key.dtype == value.dtype
         and query.size(-1) in WIDTHS
         and value.size(-1) in WIDTHS
-        and (
-            is_compiled()
-            or (not is_plain() and max(query.size(2), key.size(2)) <= SHORT)
-        )
+        and query.shape[:2] == key.shape[:2]
+        and key.shape[:3] == value.shape[:3]
+        and (TRITON if is_compiled() else _is_short_and_fast(query, key))
+    )
+
+
+def _is_short_and_fast(query: Tensor, key: Tensor) -> bool:
+    return (
+        max(query.size(2), key.size(2)) <= SHORT
+        and not is_plain()
+        and forward_ad._current_level < 0  # there is no forward derivative
+        and _has_kernels(query.device)
     )

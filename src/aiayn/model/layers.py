@@ -59,7 +59,7 @@ class ResidualNorm(nn.Module):
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
         """What the sub-layer reads."""
-        return self.norm(x) if self.pre else x
+        return narrow(self.norm(x), x) if self.pre else x
 
     def leave(
         self,
@@ -68,7 +68,7 @@ class ResidualNorm(nn.Module):
     ) -> Float[Tensor, "*batch d_model"]:
         """What the next sub-layer gets: x with the sub-layer's output added."""
         total = x + self.dropout(update)
-        return total if self.pre else narrow(self.norm(total))
+        return total if self.pre else narrow(self.norm(total), x)
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:

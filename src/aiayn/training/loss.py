@@ -63,7 +63,8 @@ class TrainingObjective(nn.Module):
 
     A module, so that `DistributedDataParallel` and `torch.compile` see all of it. Only
     positions that are not padding are projected onto the vocabulary, the most costly
-    product of a small model (compiled: all, so that it is one graph without a pause).
+    product of a small model (compiled, or on a GPU that is not told where they are, all
+    are: without a pause).
 
     Args:
         model: What learns.

@@ -9,6 +9,9 @@ What is recorded has to be the same every time: shapes, and whatever Python deci
 each shape of a batch has a recording of its own, no kernel may wait for a number, and
 what changes from step to step, the batch and the rate, lies in tensors that stay where
 they are. Dropout draws anew all the same: torch sets the generator's seed beforehand.
+Whoever changes a model between two steps in other ways than its weights, by a hook or
+another rate of dropout, computes in the plain form (`aiayn.model.forms.plain_form`),
+which is not recorded.
 """
 
 from collections.abc import Callable
@@ -27,28 +30,31 @@ LOGITS = 2**27
 RECORDINGS = 256
 
 
+Step = Callable[[Tensor, Tensor], Tensor]
+"""A whole step, from source and target on the GPU to numbers about it, by kernels that
+wait for nothing."""
+
+
 @dataclass
 class Recorder:
     """Does a step by Python the first time that a shape comes by, then by recording.
 
     Args:
-        step: A whole step, from source and target on the GPU to numbers about it, by
-            kernels that wait for nothing.
-        model: Whose weights and buffers these kernels read and write.
+        model: Whose weights and buffers a step's kernels read and write.
         pad_id: What fills short rows.
     """
 
-    step: Callable[[Tensor, Tensor], Tensor]
     model: nn.Module
     pad_id: int
     _seen: set[tuple] = field(default_factory=set)
     _recordings: dict[tuple, "_Recording"] = field(default_factory=dict)
-    _memory: Any = None
+    _place: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, source: Tensor, target: Tensor) -> Tensor:
+    def __call__(self, step: Step, source: Tensor, target: Tensor) -> Tensor:
         """The step's numbers, whichever way it was done.
 
         Args:
+            step: The same at every call; it is not kept.
             source: Token ids on the GPU.
             target: Likewise.
         """
@@ -58,35 +64,46 @@ class Recorder:
             return self._recordings[key].play(source, target)
         if key not in self._seen or len(self._recordings) == RECORDINGS:
             self._seen.add(key)  # some shapes never come again
-            return self.step(source, target)
-        self._recordings[key] = recording = self._record(source, target)
+            return step(source, target)
+        self._recordings[key] = recording = self._record(step, source, target)
         return recording.play(source, target)  # to record is not to compute
 
     def forget(self) -> None:
         """Forget all recordings: the optimizer's means lie elsewhere now."""
         self._seen.clear()
         self._recordings.clear()
+        self._place = {}  # the memory goes with the last of them
 
     def _rounded_up(self, tokens: Tensor) -> Tensor:
-        """Padded to a length that divides by 8: fewer shapes, and no slower."""
-        return F.pad(tokens, (0, -tokens.size(1) % 8), value=self.pad_id)
+        """Padded, so that there are fewer shapes; up to `PLACES` it is no slower."""
+        length = rounded_up(tokens.size(1))
+        return F.pad(tokens, (0, length - tokens.size(1)), value=self.pad_id)
 
     def _weights(self) -> tuple[tuple[int, bool], ...]:
         """Where they lie, and which learn: both may have changed meanwhile."""
         return tuple((w.data_ptr(), w.requires_grad) for w in self.model.parameters())
 
-    def _record(self, source: Tensor, target: Tensor) -> "_Recording":
-        if self._memory is None:  # never played at once, all may use the same
-            self._memory = torch.cuda.graph_pool_handle()
+    def _record(self, step: Step, source: Tensor, target: Tensor) -> "_Recording":
+        if not self._place:
+            self._place = {
+                # Never played at once, all may use the same memory.
+                "pool": torch.cuda.graph_pool_handle(),
+                # cuBLAS keeps memory for each stream, and torch frees it with the first
+                # recording of that stream that ends: another Recorder has another.
+                "stream": torch.cuda.Stream(source.device),
+            }
         graph = torch.cuda.CUDAGraph()
         source, target = source.clone(), target.clone()
-        with torch.cuda.graph(
-            graph, pool=self._memory, capture_error_mode="thread_local"
-        ):
-            numbers = self.step(source, target)
+        with torch.cuda.graph(graph, **self._place, capture_error_mode="thread_local"):
+            numbers = step(source, target)
         return _Recording(
             graph.replay, source, target, numbers, [*self.model.buffers()]
         )
+
+
+def rounded_up(length: int) -> int:
+    """The length that a row of a recorded batch is padded to: it divides by 8."""
+    return length + -length % 8
 
 
 @dataclass(frozen=True)

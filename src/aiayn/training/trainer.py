@@ -27,7 +27,7 @@ from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one
 from aiayn.training.optimizers import Optimizers
-from aiayn.training.recorded_step import LOGITS, PLACES, Recorder
+from aiayn.training.recorded_step import LOGITS, PLACES, Recorder, rounded_up
 from aiayn.training.schedule import noam_rate
 
 
@@ -85,7 +85,7 @@ class Trainer:
                 self.objective = DistributedDataParallel(
                     self.objective, broadcast_buffers=False
                 )
-        self.recorder = Recorder(self._move, model, config.model.pad_id)
+        self.recorder = Recorder(model, config.model.pad_id)
         if config.compile:
             compile_as_one(self.objective)
 
@@ -112,15 +112,16 @@ class Trainer:
             This process's sums over its target tokens: the smoothed loss, the plain
             loss, and the number of tokens.
         """
+        device, weight = self.processes.device, next(self.model.parameters())
         self.model.train()
         torch.manual_seed(self._dropout_seed(step))
         self.optimizers.set_rate(self.learning_rate(step))
         self.model.zero_grad()  # what others have left there
-        with attend_without_plans(self.processes.device):
+        with attend_without_plans(device), torch.cuda.device_of(weight):
             if self._is_recorded(batches):
                 batch = batches[0]
-                sides = moved(self.processes.device, batch.source, batch.target)
-                totals = self.recorder(*sides)
+                sides = moved(device, batch.source, batch.target)
+                totals = self.recorder(self._move, *sides)
             else:
                 totals = self._move_by_all(batches)
         self.model.zero_grad()  # their memory is free until the next step
@@ -158,15 +159,18 @@ class Trainer:
         if len(batches) != 1 or self.processes.device.type != "cuda":
             return False
         (batch,), config, model = batches, self.config, self.config.model
+        sides = batch.source, batch.target
+        places = [len(side) * rounded_up(side.size(1)) for side in sides]
         return (
             self.processes.count == 1
-            and max(batch.source.numel(), batch.target.numel()) <= PLACES
-            and batch.target.numel() * model.vocab_size <= LOGITS
+            and max(places) <= PLACES
+            and places[1] * model.vocab_size <= LOGITS
             and isinstance(model, TransformerConfig)
             and (model.positions != "learned" or model.max_length % 8 == 0)
             and config.optimizer == "adam"
             and not config.compile
             and not is_plain()
+            and not torch.is_anomaly_enabled()  # which asks a GPU for numbers
         )
 
     def _move(
@@ -178,7 +182,7 @@ class Trainer:
         with torch.autocast(source.device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target)
         real = (target != self.config.model.pad_id).sum()
-        (smoothed / real).backward()
+        (smoothed / real.clamp(min=1)).backward()
         self._apply_gradients()
         return torch.stack([smoothed.detach(), plain, real]).double()
 

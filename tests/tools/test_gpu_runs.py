@@ -1,0 +1,53 @@
+"""What the page of speed says of trainings on a GPU follows from their records."""
+
+import gpu_runs
+
+
+def a_run(row, seed, perplexity, seconds=20.0):
+    return {
+        "row": row,
+        "seed": seed,
+        "perplexity": perplexity,
+        "wall_seconds": seconds,
+    }
+
+
+def a_translator(bleu, seconds):
+    return {
+        "log": [
+            {"machine": {"gpu": "NVIDIA T4"}},
+            {"step": 8000, "seconds": seconds},
+        ],
+        "test": {"bleu": bleu},
+        "command_seconds": 99.6,
+    }
+
+
+def test_a_translator_stands_beside_those_of_a_processor():
+    others = [a_translator(40.0, 600.0), a_translator(41.26, 1200.0)]
+    said = gpu_runs.translator_words(a_translator(39.5, 30.4), others)
+    assert "one NVIDIA T4: 8,000 steps" in said
+    assert "took 30 seconds" in said
+    assert "averaged weights, 100." in said
+    assert "has 39.5 BLEU" in said
+    assert "2 seeds have 40.0 to 41.3, after 10 to 20 minutes" in said
+
+
+def test_a_table_stands_beside_the_same_rows_of_a_processor():
+    """Of one row (8 + 10) / 2 is 0.9 times 10, of the other 12 twice 6."""
+    on_a_gpu = {
+        "machines": [{"gpu": "NVIDIA T4"}],
+        "stopped_after_seconds": 50,
+        "runs": [
+            a_run("base", 1, 8.0, 20.4),
+            a_run("base", 2, 10.0),
+            a_run("big", 1, 12.0, 30.0),
+        ],
+    }
+    on_a_processor = {
+        "runs": [a_run("base", 1, 10.0), a_run("big", 1, 6.0), a_run("A h=1", 1, 1.0)]
+    }
+    said = gpu_runs.table_words(on_a_gpu, on_a_processor)
+    assert "after 50 seconds, 3 of its 3 runs were done, 2 rows" in said
+    assert "One took 20 to 30 seconds" in said
+    assert "0.90 to 2.00 times" in said
