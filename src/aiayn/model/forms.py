@@ -100,7 +100,7 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def narrow(
-    x: Float[Tensor, "*shape"], source: Float[Tensor, "*other"] | None = None
+    x: Float[Tensor, "*shape"], source: Float[Tensor, "*shape"] | None = None
 ) -> Float[Tensor, "*shape"]:
     """What the layers read and write: in autocast's narrow type, if autocast is on.
 
