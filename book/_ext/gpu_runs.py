@@ -56,7 +56,8 @@ def table_words(record: Record, on_a_processor: Record) -> str:
     times = [run["wall_seconds"] for run in runs]
     return (
         f"Chapter 18's table on one {record['machines'][0]['gpu']}, by as many "
-        f"commands side by side as the line below has: when the GPU had to be given "
+        f"commands side by side as the line below has, which shared it with two "
+        f"other trainings and a run of tests: when the GPU had to be given "
         f"back, after {record['stopped_after_seconds']} seconds, {len(runs)} of its "
         f"{len(on_a_processor['runs'])} runs were done, {len(rows)} rows with each "
         f"seed. One took {min(times):.0f} to {max(times):.0f} seconds. A row's "

@@ -23,7 +23,7 @@ SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000)
 
 
 class WholeRun(SphinxDirective):
-    """Days for base and big, on each machine that a record comes from."""
+    """How long base and big would take, on each machine that a record comes from."""
 
     def run(self) -> list[nodes.Node]:
         rows = []
@@ -32,7 +32,7 @@ class WholeRun(SphinxDirective):
             self.env.note_dependency(str(path))
             if path.exists():
                 rows.append(measure(json.loads(path.read_text(encoding="utf-8"))))
-        header = ["", "TFLOP/s", *(f"{name}, days" for name in reckoning.RUNS)]
+        header = ["", "TFLOP/s", *reckoning.RUNS]
         return [table(header, [row(*measured) for measured in rows])]
 
 
@@ -50,11 +50,14 @@ def by_gpu(record: dict[str, Any]) -> tuple[str, float]:
 
 
 def row(title: str, rate: float) -> list[str]:
-    """One machine's line: its rate, and the days that each of the runs would take."""
-    days = [
-        reckoning.whole_run_flops(name) / rate / 24 / 3600 for name in reckoning.RUNS
-    ]
-    return [title, f"{rate / 1e12:.3g}", *(f"{d:,.3g}" for d in days)]
+    """One machine's line: its rate, and the time that each of the runs would take."""
+    hours = [reckoning.whole_run_flops(name) / rate / 3600 for name in reckoning.RUNS]
+    return [title, f"{rate / 1e12:.3g}", *map(in_words, hours)]
+
+
+def in_words(hours: float) -> str:
+    """Hours, or days from two of them on."""
+    return f"{hours / 24:,.3g} days" if hours >= 48 else f"{hours:.2g} hours"
 
 
 class ManyGpus(SphinxDirective):

@@ -91,23 +91,21 @@ def test_lengths_that_round_up_to_the_same_share_a_recording(graphs):
     assert len(graphs) == 2
 
 
-def test_a_model_that_was_moved_is_recorded_anew(graphs):
-    model = torch.nn.Linear(1, 1)
-    recorder = Recorder(model, pad_id=0)
-    for _ in range(3):
-        recorder(sums, rows(8, 1), rows(8, 1))
+def moved(model):
     model.weight.data = model.weight.data.clone()
-    for _ in range(2):
-        recorder(sums, rows(8, 1), rows(8, 1))
-    assert len(graphs) == 2
 
 
-def test_a_weight_that_learns_no_more_has_a_recording_of_its_own(graphs):
+def frozen(model):
+    model.weight.requires_grad_(False)
+
+
+@pytest.mark.parametrize("change", [moved, frozen])
+def test_a_model_that_was_moved_or_frozen_is_recorded_anew(graphs, change):
     model = torch.nn.Linear(1, 1)
     recorder = Recorder(model, pad_id=0)
     for _ in range(3):
         recorder(sums, rows(8, 1), rows(8, 1))
-    model.weight.requires_grad_(False)
+    change(model)
     for _ in range(2):
         recorder(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
