@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -43,8 +44,8 @@ class Job:
     case: dict[str, Any]
     content: dict[str, Any] = field(default_factory=dict)
     """What the process needs besides: paths of files."""
-    slow_to_begin: bool = False
-    """Whether it may get ready beside others, since that takes it minutes."""
+    ready_with: str = ""
+    """It may get ready beside those that have the same word here; empty: alone."""
 
 
 def arguments(
@@ -116,7 +117,7 @@ class Benchmark:
         Args:
             jobs: What a peer is measured at, case by case.
             products: Cases of the machine's own measure, taken in every round.
-            side_by_side: How many of those that are slow to begin get ready at once.
+            side_by_side: How many of those that may get ready together do so.
         """
         pythons = self._environments()
         turns = zip_longest(*(jobs(PEERS[name]) for name in pythons))
@@ -126,17 +127,18 @@ class Benchmark:
             for (name, python), job in zip(pythons.items(), turn, strict=True)
             if job is not None
         ]
-        slow = [task for task in tasks if side_by_side > 1 and task[3].slow_to_begin]
+        alone, groups = [], defaultdict(list)
+        for task in tasks:
+            word = task[3].ready_with if side_by_side > 1 else ""
+            (groups[word] if word else alone).append(task)
         for number in range(1, self.given.rounds + 1):
             for job in products:
                 self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
-            for name in pythons:  # one that takes too long holds up its own only
-                own = [task for task in slow if task[2] == name]
-                for first in range(0, len(own), side_by_side):
-                    self._side_by_side(own[first : first + side_by_side], number)
-            for task in tasks:
-                if task not in slow:
-                    self._measure(*task, number)
+            for group in groups.values():
+                for first in range(0, len(group), side_by_side):
+                    self._side_by_side(group[first : first + side_by_side], number)
+            for task in alone:
+                self._measure(*task, number)
 
     def _go_on(self, old: dict[str, Any]) -> None:
         """Take up an earlier record, unless it measured something else."""

@@ -60,9 +60,7 @@ def test_a_peer_may_have_fewer_cases_than_another(tmp_path, asked):
     assert asked == [("ours", "fp32"), ("marian", "fp32"), ("marian", "bf16")]
 
 
-def test_what_is_slow_to_begin_gets_ready_beside_others_of_its_peer(
-    tmp_path, asked, monkeypatch
-):
+def test_what_may_get_ready_together_does(tmp_path, asked, monkeypatch):
     """Two at a time here, the third alone; a failure holds up nobody."""
     gates, ask = [], driver._ask
 
@@ -71,17 +69,24 @@ def test_what_is_slow_to_begin_gets_ready_beside_others_of_its_peer(
         return ask(python, request)
 
     monkeypatch.setattr(driver, "_ask", note)
-    slow = [Job({"precision": str(n)}, slow_to_begin=True) for n in range(3)]
+
+    def jobs(peer):
+        slow = [Job({"precision": str(n)}, ready_with=peer.name) for n in range(3)]
+        quick = Job({"precision": "quick"}, ready_with="both")
+        return [*slow, quick, JOBS[0]]
+
     words = ["--output", str(tmp_path / "r.json"), "--rounds", "1"]
     given = arguments("A benchmark.").parse_args([*words, "--peers", "ours", "bart"])
-    Benchmark("gpu", given, {}).run(lambda _: [*slow, JOBS[0]], (), side_by_side=2)
+    Benchmark("gpu", given, {}).run(jobs, (), side_by_side=2)
     assert sorted(asked[:2]) == [("ours", "0"), ("ours", "1")]
     assert asked[2] == ("ours", "2")
     assert sorted(asked[3:5]) == [("bart", "0"), ("bart", "1")]
-    assert asked[5:] == [("bart", "2"), ("ours", "fp32"), ("bart", "fp32")]
-    assert [gate["places"] for gate in gates[:6]] == [2, 2, 1, 2, 2, 1]
+    assert asked[5] == ("bart", "2")
+    assert sorted(asked[6:8]) == [("bart", "quick"), ("ours", "quick")]
+    assert asked[8:] == [("ours", "fp32"), ("bart", "fp32")]
+    assert [gate["places"] for gate in gates[:8]] == [2, 2, 1, 2, 2, 1, 2, 2]
     assert {gate["place"] for gate in gates[:2]} == {0, 1}
-    assert gates[6:] == [None, None]
+    assert gates[8:] == [None, None]
 
 
 def test_what_was_measured_is_not_measured_again(tmp_path, asked):
