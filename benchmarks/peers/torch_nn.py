@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from aiayn.inference import load_translator
 from aiayn.interop import to_torch
 from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_encoding
-from aiayn.training.one_graph import tell_equal_sizes_apart
+from aiayn.training.one_graph import tell_sizes_from_numbers
 from benchmarks.peers.shared import (
     BOS_ID,
     EOS_ID,
@@ -93,7 +93,7 @@ def training_step(
         return plain_loss(model(source, shift_right(target)), target)
 
     if compiled:
-        tell_equal_sizes_apart()
+        tell_sizes_from_numbers()
         loss_of = torch.compile(loss_of, dynamic=True)
     width = model.embedding.embedding_dim
     return optimizer_step(loss_of, model, width, narrow, schedule)

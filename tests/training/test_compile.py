@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
+from torch._dynamo.utils import compilation_time_metrics
+from torch._inductor import list_options
+from torch.nn import functional as F
 
 from aiayn.model.forms import is_plain
+from aiayn.training.one_graph import compile_as_one, gpu_options
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,30 @@ def test_the_compiler_gets_the_plain_form():
     step(torch.ones(2))
     assert seen == [True]
     assert not is_plain()
+
+
+def test_a_rate_does_not_make_the_compiler_begin_anew():
+    """It would trace all twice: once with the rate as a number that varies."""
+
+    class Drops(nn.Module):
+        rate = 0.25
+
+        def forward(self, x):
+            return F.dropout(x, self.rate, training=True)
+
+    module = Drops()
+    compile_as_one(module, backend="aot_eager")
+    compilation_time_metrics.clear()
+    module(torch.ones(5, 7))
+    attempts = [name for name in compilation_time_metrics if "compile_attempt" in name]
+    assert attempts == ["compile_attempt_0"]
+
+
+def test_a_gpus_compiler_is_told_what_this_torch_knows():
+    by_formula, by_kernels = gpu_options(True), gpu_options(False)
+    assert by_formula.keys() == by_kernels.keys() <= set(list_options())
+    assert by_formula["triton.persistent_reductions"] is False
+    assert by_kernels["triton.persistent_reductions"] is True
 
 
 def losses(folder, *words):

@@ -158,6 +158,12 @@ def gpu_attention(
     return _attend(query, key, value, mask)[0]
 
 
+def serves(dtype: torch.dtype, *widths: int) -> bool:
+    """Whether the kernels take numbers of that type, and heads as wide as these."""
+    narrow = dtype in (torch.bfloat16, torch.float16)
+    return narrow and all(width in WIDTHS for width in widths)
+
+
 def goes_to_kernels(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether `gpu_attention` is the fastest form for these, and the plain one unasked.
 
@@ -166,10 +172,8 @@ def goes_to_kernels(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """
     return (
         query.is_cuda
-        and query.dtype in (torch.bfloat16, torch.float16)
+        and serves(query.dtype, query.size(-1), value.size(-1))
         and query.dtype == key.dtype == value.dtype
-        and query.size(-1) in WIDTHS
-        and value.size(-1) in WIDTHS
         and query.shape[:2] == key.shape[:2]
         and key.shape[:3] == value.shape[:3]
         and (TRITON if is_compiled() else _is_short_and_fast(query, key))

@@ -2,7 +2,9 @@
 
 A compiler that is told that sizes vary still takes two that are equal in the first
 batch for one size. Where its sources are as long as its targets, that graph serves such
-batches only, and the next batch has everything compiled again.
+batches only, and the next batch has everything compiled again. And it takes a number of
+the model's, a rate of dropout, say, for one that will vary too, finds out at the end
+that it must not, and begins anew.
 
 It also asks, for a GPU, whether the strides of a fused attention's mask divide by 8,
 and compiles once for lengths that do and once for those that do not. Our graph has none
@@ -23,13 +25,43 @@ def compile_as_one(module: nn.Module, **options: Any) -> None:
         module: What its calls will run compiled.
         options: Further ones of `torch.compile`.
     """
-    tell_equal_sizes_apart()
+    tell_sizes_from_numbers()
     module.compile(dynamic=True, **options)
 
 
-def tell_equal_sizes_apart() -> None:
-    """Have this process's compilers take no two sizes for one."""
+def tell_sizes_from_numbers() -> None:
+    """Have this process's compilers take no two sizes for one, no number for a size."""
     with suppress(ImportError, AttributeError):  # private: a torch may lack it
         from torch.fx.experimental import _config
 
         _config.use_duck_shape = False
+    with suppress(ImportError, AttributeError):
+        from torch._dynamo import config
+
+        config.specialize_float = True
+
+
+def gpu_options(attends_by_formula: bool) -> dict[str, bool]:
+    """What a GPU's compiler is told to do otherwise than it would.
+
+    Args:
+        attends_by_formula: Whether the graph has attention's formula in it.
+
+    Returns:
+        Those of its options that this torch knows, for `torch.compile`.
+    """
+    from torch._inductor import list_options
+
+    wanted = {
+        # One kernel for a LayerNorm's gradient and for those of its weights, which are
+        # sums the other way, was half as fast as two on an H200.
+        "triton.mix_order_reduction": False,
+        # It takes two exponentials of each logit in one pass, instead of one in each
+        # of two: 37,000 of them in a row, which the second pass finds in a cache.
+        "online_softmax": False,
+        # Of lengths it knows only that the table of positions is longer. It has dozens
+        # of such rows held whole at a time, which takes the assembler many minutes.
+        "triton.persistent_reductions": not attends_by_formula,
+    }
+    known = set(list_options())
+    return {name: value for name, value in wanted.items() if name in known}

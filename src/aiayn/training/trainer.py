@@ -22,10 +22,12 @@ from aiayn.machine import attend_without_plans, resolve_device, resolve_precisio
 from aiayn.model import TransformerConfig
 from aiayn.model.description import Translator, load_weights
 from aiayn.model.forms import is_plain
+from aiayn.model.gpu_attention import serves
+from aiayn.model.validation import head_widths
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
-from aiayn.training.one_graph import compile_as_one
+from aiayn.training.one_graph import compile_as_one, gpu_options
 from aiayn.training.optimizers import Optimizers
 from aiayn.training.recorded_step import LOGITS, PLACES, Recorder, rounded_up
 from aiayn.training.schedule import noam_rate
@@ -87,7 +89,9 @@ class Trainer:
                 )
         self.recorder = Recorder(model, config.model.pad_id)
         if config.compile:
-            compile_as_one(self.objective)
+            on_a_gpu = self.processes.device.type == "cuda"
+            options = gpu_options(self._attends_by_formula()) if on_a_gpu else None
+            compile_as_one(self.objective, options=options)
 
     def learning_rate(self, step: int) -> float:
         """Equation (3), times the configuration's factor, and falling to 0 at the end.
@@ -148,6 +152,14 @@ class Trainer:
         self.recorder.forget()
         self.optimizers.load_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
+
+    def _attends_by_formula(self) -> bool:
+        """Whether a GPU's kernels serve no attention of the model."""
+        model = self.config.model
+        if not isinstance(model, TransformerConfig) or model.attention_dropout:
+            return True
+        widths = head_widths(model.d_model, model.num_heads, model.d_k, model.d_v)
+        return is_plain() or not serves(self.dtype, *widths)
 
     def _is_recorded(self, batches: Sequence[Batch]) -> bool:
         """Whether Python would be slower than the GPU, and nothing differs each time.
