@@ -180,6 +180,44 @@ def gpu_rows(record: Record) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["speed"])
 
 
+PRODUCTS = ("nvjet", "gemm", "cutlass::Kernel2", "splitK")
+ATTENTIONS = ("fmha", "flash", "sdpa")
+OUR_ATTENTION = ("_forward", "_backward_of_")
+"""How names begin in `aiayn.model.attention_kernels`; the others are libraries'."""
+
+
+def gpu_times(record: Record) -> list[dict[str, Any]]:
+    """Milliseconds of a step on a GPU: one row for each peer and form, as `gpu_rows`.
+
+    Returns:
+        The whole step's; those of kernels that multiply matrices, that attend, and of
+        all others; and those in which the GPU waits to be told what to do.
+    """
+    rows = []
+    for row in gpu_rows(record):
+        rounds = rounds_of(record, row["peer"], {"form": row["form"]})
+        kinds: dict[str, list[float]] = {"products": [], "attention": [], "others": []}
+        for measured in rounds:
+            found = dict.fromkeys(kinds, 0.0)
+            for name, seconds in measured.get("kernels", {}).items():
+                found[_kind_of(name)] += 1e3 * seconds
+            for kind, taken in found.items():
+                kinds[kind].append(taken)
+        batches = record["settings"]["batches"]
+        step = median(1e3 * m["seconds"] / batches for m in rounds)
+        busy = {kind: median(taken) for kind, taken in kinds.items()}
+        waiting = max(0.0, step - sum(busy.values()))
+        names = {"peer": row["peer"], "form": row["form"]}
+        rows.append(names | {"step": step, **busy, "waiting": waiting})
+    return rows
+
+
+def _kind_of(kernel: str) -> str:
+    if kernel.startswith(OUR_ATTENTION) or any(x in kernel for x in ATTENTIONS):
+        return "attention"
+    return "products" if any(x in kernel for x in PRODUCTS) else "others"
+
+
 def data_sheet_tflops(record: Record) -> int | None:
     """The GPU's own maker's figure, if it is known here."""
     name = record["settings"]["gpu"]

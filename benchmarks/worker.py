@@ -27,7 +27,7 @@ from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
 from aiayn.inference import evaluate_bleu
 from aiayn.model import TransformerConfig, attention, gpu_attention
 from aiayn.model.forms import plain_form
-from aiayn.training import trainer
+from aiayn.training import one_graph, trainer
 from aiayn.training.distributed import processes
 from benchmarks import workload
 from benchmarks.peers.shared import Schedule
@@ -69,11 +69,12 @@ def gpu(job: dict) -> dict:
     batches, form = workload.load(Path(job["workload"])), job["case"]["form"]
     config = TransformerConfig(**batches["config"])
     device, compiled = torch.device(job["device"]), form.startswith("compiled")
+    if form.endswith("kernels"):
+        gpu_attention.is_compiled = lambda: False
+        attention.goes_to_kernels = gpu_attention.fit
     if form.endswith("formula"):
-        gpu_attention.serves = trainer.serves = lambda *given: False
-    if form.endswith("fused"):
         attention.goes_to_kernels = lambda *given: False
-        attention.is_plain = lambda: False  # to a compiler all else says it is
+        trainer.gpu_options = lambda _: one_graph.gpu_options(sums_over_places=True)
     torch.manual_seed(1)
     model = adapter.build(config).to(device)
     options = {"compiled": True} if compiled else {}

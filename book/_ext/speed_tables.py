@@ -145,6 +145,7 @@ class OnAGpu(BenchmarkDirective):
             nodes.paragraph("", words),
             nodes.paragraph("", f"Of ours, {'; '.join(forms)}."),
             *note,
+            *times_of_kernels(record),
         ]
 
 
@@ -152,6 +153,23 @@ class DecodingOfFile(Decoding):
     """The same for a file of thousands of lines, in a record of its own."""
 
     record = "decoding_file"
+
+
+def times_of_kernels(record: dict[str, Any]) -> list[nodes.Node]:
+    """What a GPU does in a step, and how long it waits, in a table of its own."""
+    if not any("kernels" in measured for measured in record["measurements"]):
+        return []
+    kinds = ("step", "products", "attention", "others", "waiting")
+    header = ["", "a step", "matrix products", "attention", "all else", "waiting"]
+    rows = [
+        [
+            f"{PEERS[row['peer']].title}, {row['form']}",
+            *(f"{row[k]:.1f}" for k in kinds),
+        ]
+        for row in summary.gpu_times(record)
+    ]
+    title = nodes.strong("", "where a step's milliseconds go")
+    return [nodes.paragraph("", "", title), table(header, rows)]
 
 
 def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.Node:

@@ -96,6 +96,31 @@ def test_a_gpus_rows_are_sorted_by_speed():
     assert "t5: not measured. pip failed." in summary.gpu_lines(ON_A_GPU)
 
 
+def test_a_gpus_time_is_what_its_kernels_take_and_what_it_waits():
+    """Two batches in 8 seconds: of a step's 4, the kernels take 3.5."""
+    kernels = {
+        "nvjet_sm90_tst_64x128": 1.0,
+        "splitKreduce_kernel": 0.25,
+        "_backward_of_keys": 0.5,
+        "fmha_cutlassF_bf16_aligned": 0.25,
+        "triton_red_fused_nll_loss_forward_2": 1.5,
+    }
+    given = {"form": "compiled", "target_tokens": 1, "flops": 1.0}
+    made = measurement("ours", 1, 8.0, kernels=kernels, warm_up_seconds=1.0, **given)
+    record = {"settings": {"batches": 2}, "measurements": [made]}
+    assert summary.gpu_times(record) == [
+        {
+            "peer": "ours",
+            "form": "compiled",
+            "step": 4000,
+            "products": 1250,
+            "attention": 750,
+            "others": 1500,
+            "waiting": 500,
+        }
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "tflops"),
     [("NVIDIA H100 PCIe", 756), ("NVIDIA H100 NVL", 835), ("none: a CPU", None)],

@@ -17,7 +17,7 @@ from aiayn.errors import InputError
 from aiayn.model import gpu_attention as module
 from aiayn.model import scaled_dot_product_attention
 from aiayn.model.forms import plain_form
-from aiayn.model.gpu_attention import goes_to_kernels, gpu_attention
+from aiayn.model.gpu_attention import _by_eights, goes_to_kernels, gpu_attention
 
 INTERPRETED = bool(os.environ.get("TRITON_INTERPRET")) and find_spec("triton")
 WHERE = [
@@ -218,3 +218,33 @@ def test_short_sentences_go_to_the_kernels(monkeypatch, queries, keys, expected)
         assert not goes_to_kernels(queries, keys, keys)
     monkeypatch.setattr(module, "_has_kernels", lambda device: False)
     assert not goes_to_kernels(queries, keys, keys)
+
+
+@pytest.mark.parametrize("keys", [1, 7, 8, 9, 16])
+def test_rows_of_a_compilers_mask_begin_at_every_eighth_place(keys):
+    mask = torch.rand(2, 1, 5, keys) < 0.5
+    added = _by_eights(mask, torch.bfloat16)
+    assert added.dtype == torch.bfloat16
+    assert added.stride(-2) % 8 == 0
+    assert torch.equal(added == 0, mask)
+    assert torch.equal(added == -math.inf, ~mask)
+
+
+def test_a_compiler_asks_no_length_of_keys_whether_it_divides_by_8():
+    """As torch's fused kernel asks, and as it asks whether rows are packed."""
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    @torch.compile(backend=keep, dynamic=True)
+    def asked(mask):
+        added = _by_eights(mask, torch.float32)
+        aligned = added.stride(-2) % 8 == 0
+        return added + 1 if aligned and not added.is_contiguous() else added
+
+    for keys in (7, 8, 9, 16, 30):
+        mask = torch.rand(2, 1, 5, keys) < 0.5
+        assert (asked(mask) == 1)[mask].all()
+    assert len(graphs) == 1

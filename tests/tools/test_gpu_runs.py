@@ -12,25 +12,27 @@ def a_run(row, seed, perplexity, seconds=20.0):
     }
 
 
-def a_translator(bleu, seconds):
+def a_translator(bleu, seconds, command_seconds=0.0, seed=1):
     return {
+        "config": {"seed": seed},
         "log": [
             {"machine": {"gpu": "NVIDIA T4"}},
             {"step": 8000, "seconds": seconds},
         ],
         "test": {"bleu": bleu},
-        "command_seconds": 99.6,
+        "command_seconds": command_seconds,
     }
 
 
-def test_a_translator_stands_beside_those_of_a_processor():
+def test_translators_stand_beside_those_of_a_processor():
+    ours = [a_translator(39.5, 30.4, 99.6), a_translator(40.7, 31.2, 90.1, seed=2)]
     others = [a_translator(40.0, 600.0), a_translator(41.26, 1200.0)]
-    said = gpu_runs.translator_words(a_translator(39.5, 30.4), others)
-    assert "one NVIDIA T4: 8,000 steps" in said
-    assert "took 30 seconds" in said
-    assert "averaged weights, 100." in said
-    assert "has 39.5 BLEU" in said
-    assert "2 seeds have 40.0 to 41.3, after 10 to 20 minutes" in said
+    said = gpu_runs.translator_words(ours, others)
+    assert "2 times on one NVIDIA T4, with seeds 1, 2: 8,000 steps" in said
+    assert "took 30 to 31 seconds" in said
+    assert "averaged weights, 90 to 100." in said
+    assert "they have 39.5 to 40.7 BLEU, 40.1 in the mean" in said
+    assert "2 seeds have 40.0 to 41.3, 40.6 in the mean, after 10 to 20 min" in said
 
 
 def test_a_table_stands_beside_the_same_rows_of_a_processor():

@@ -82,10 +82,10 @@ def test_a_rate_does_not_make_the_compiler_begin_anew():
 
 
 def test_a_gpus_compiler_is_told_what_this_torch_knows():
-    by_formula, by_kernels = gpu_options(True), gpu_options(False)
-    assert by_formula.keys() == by_kernels.keys() <= set(list_options())
-    assert by_formula["triton.persistent_reductions"] is False
-    assert by_kernels["triton.persistent_reductions"] is True
+    over_places, over_widths = gpu_options(True), gpu_options(False)
+    assert over_places.keys() == over_widths.keys() <= set(list_options())
+    assert over_places["triton.persistent_reductions"] is False
+    assert over_widths["triton.persistent_reductions"] is True
 
 
 def losses(folder, *words):

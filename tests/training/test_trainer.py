@@ -255,29 +255,3 @@ def test_each_process_hands_on_rows_in_one_piece_and_where_their_tokens_are(
     assert (source, target) == tuple(side[1::2].tolist() for side in rows)
     assert places == ([] if compiled else [[0, 1, 3, 4, 5]])
     assert told == ([{"options": None}] if compiled else [])  # those are a GPU's
-
-
-@pytest.mark.parametrize(
-    ("precision", "changes", "formula"),
-    [
-        ("bf16", {}, False),
-        ("fp32", {}, True),
-        ("bf16", {"attention_dropout": 0.1}, True),
-        ("bf16", {"d_k": 8}, True),
-        ("bf16", {"d_k": 32, "d_v": 16}, False),
-    ],
-)
-def test_a_trainer_knows_whether_a_gpus_kernels_would_attend(
-    precision, changes, formula
-):
-    config = replace(
-        TransformerConfig.tiny(vocab_size=20, d_model=64, num_heads=4), **changes
-    )
-    trainer = Trainer(
-        TrainingConfig.grammar(model=config, precision=precision),
-        Transformer(config),
-        bos_id=1,
-    )
-    assert trainer._attends_by_formula() is formula
-    with plain_form():
-        assert trainer._attends_by_formula()

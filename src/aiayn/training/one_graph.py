@@ -6,10 +6,8 @@ batches only, and the next batch has everything compiled again. And it takes a n
 the model's, a rate of dropout, say, for one that will vary too, finds out at the end
 that it must not, and begins anew.
 
-It also asks, for a GPU, whether the strides of a fused attention's mask divide by 8,
-and compiles once for lengths that do and once for those that do not. Our graph has none
-of torch's fused attention: a compiler gets the plain form (`aiayn.model.forms`), or
-kernels of our own, which ask nothing (`aiayn.model.gpu_attention`).
+For a GPU its attention is torch's fused kernel, and all else the plain form
+(`aiayn.model.forms`).
 """
 
 from contextlib import suppress
@@ -41,11 +39,12 @@ def tell_sizes_from_numbers() -> None:
         config.specialize_float = True
 
 
-def gpu_options(attends_by_formula: bool) -> dict[str, bool]:
+def gpu_options(sums_over_places: bool) -> dict[str, bool]:
     """What a GPU's compiler is told to do otherwise than it would.
 
     Args:
-        attends_by_formula: Whether the graph has attention's formula in it.
+        sums_over_places: Whether the graph has sums over a sentence's or a row's places
+            in it: attention's formula has, and who counts the sentences of a row.
 
     Returns:
         Those of its options that this torch knows, for `torch.compile`.
@@ -59,9 +58,9 @@ def gpu_options(attends_by_formula: bool) -> dict[str, bool]:
         # It takes two exponentials of each logit in one pass, instead of one in each
         # of two: 37,000 of them in a row, which the second pass finds in a cache.
         "online_softmax": False,
-        # Of lengths it knows only that the table of positions is longer. It has dozens
-        # of such rows held whole at a time, which takes the assembler many minutes.
-        "triton.persistent_reductions": not attends_by_formula,
+        # Of their number it knows only that the table of positions has more. It has
+        # dozens of such rows held at once, and the assembler takes many minutes.
+        "triton.persistent_reductions": not sums_over_places,
     }
     known = set(list_options())
     return {name: value for name, value in wanted.items() if name in known}

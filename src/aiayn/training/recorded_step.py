@@ -46,9 +46,13 @@ class Recorder:
 
     model: nn.Module
     pad_id: int
+    _weights: list[nn.Parameter] = field(init=False)
     _seen: set[tuple] = field(default_factory=set)
     _recordings: dict[tuple, "_Recording"] = field(default_factory=dict)
     _place: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._weights = [*self.model.parameters()]  # to look for them takes a while
 
     def __call__(self, step: Step, source: Tensor, target: Tensor) -> Tensor:
         """The step's numbers, whichever way it was done.
@@ -59,7 +63,7 @@ class Recorder:
             target: Likewise.
         """
         source, target = (self._rounded_up(side) for side in (source, target))
-        key = source.shape, source.dtype, target.shape, target.dtype, self._weights()
+        key = source.shape, source.dtype, target.shape, target.dtype, self._places()
         if key in self._recordings:
             return self._recordings[key].play(source, target)
         if key not in self._seen or len(self._recordings) == RECORDINGS:
@@ -79,9 +83,9 @@ class Recorder:
         length = rounded_up(tokens.size(1))
         return F.pad(tokens, (0, length - tokens.size(1)), value=self.pad_id)
 
-    def _weights(self) -> tuple[tuple[int, bool], ...]:
-        """Where they lie, and which learn: both may have changed meanwhile."""
-        return tuple((w.data_ptr(), w.requires_grad) for w in self.model.parameters())
+    def _places(self) -> tuple[tuple[int, bool], ...]:
+        """Where weights lie, and which learn: both may have changed meanwhile."""
+        return tuple((w.data_ptr(), w.requires_grad) for w in self._weights)
 
     def _record(self, step: Step, source: Tensor, target: Tensor) -> "_Recording":
         if not self._place:

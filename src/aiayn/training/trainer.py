@@ -22,8 +22,6 @@ from aiayn.machine import attend_without_plans, resolve_device, resolve_precisio
 from aiayn.model import TransformerConfig
 from aiayn.model.description import Translator, load_weights
 from aiayn.model.forms import is_plain
-from aiayn.model.gpu_attention import serves
-from aiayn.model.validation import head_widths
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
@@ -71,6 +69,8 @@ class Trainer:
         self.processes = processes or Processes(device=resolve_device(config.device))
         self.dtype = resolve_precision(config.precision, self.processes.device)
         self.model = model.to(self.processes.device)
+        # To look for them takes Python as long as a GPU takes for a layer.
+        self._modules, self._weights = [*model.modules()], [*model.parameters()]
         self.optimizers = Optimizers(
             model, config, dtype=self.dtype if self._is_narrow() else None
         )
@@ -90,7 +90,7 @@ class Trainer:
         self.recorder = Recorder(model, config.model.pad_id)
         if config.compile:
             on_a_gpu = self.processes.device.type == "cuda"
-            options = gpu_options(self._attends_by_formula()) if on_a_gpu else None
+            options = gpu_options(self._sums_over_places()) if on_a_gpu else None
             compile_as_one(self.objective, options=options)
 
     def learning_rate(self, step: int) -> float:
@@ -116,19 +116,20 @@ class Trainer:
             This process's sums over its target tokens: the smoothed loss, the plain
             loss, and the number of tokens.
         """
-        device, weight = self.processes.device, next(self.model.parameters())
-        self.model.train()
-        torch.manual_seed(self._dropout_seed(step))
+        device = self.processes.device
+        if not all(module.training for module in self._modules):
+            self.model.train()
         self.optimizers.set_rate(self.learning_rate(step))
-        self.model.zero_grad()  # what others have left there
-        with attend_without_plans(device), torch.cuda.device_of(weight):
+        self._forget_gradients()  # what others have left there
+        with attend_without_plans(device), torch.cuda.device_of(self._weights[0]):
+            seed(device, self._dropout_seed(step))
             if self._is_recorded(batches):
                 batch = batches[0]
                 sides = moved(device, batch.source, batch.target)
                 totals = self.recorder(self._move, *sides)
             else:
                 totals = self._move_by_all(batches)
-        self.model.zero_grad()  # their memory is free until the next step
+        self._forget_gradients()  # their memory is free until the next step
         return totals
 
     def no_totals(self) -> Float[Tensor, "3"]:
@@ -153,13 +154,11 @@ class Trainer:
         self.optimizers.load_state(tensors, counts, path)
         load_weights(self.model, _under("model.", tensors), path)
 
-    def _attends_by_formula(self) -> bool:
-        """Whether a GPU's kernels serve no attention of the model."""
+    def _sums_over_places(self) -> bool:
+        """Whether a compiler gets attention's formula, or rows of several sentences."""
         model = self.config.model
-        if not isinstance(model, TransformerConfig) or model.attention_dropout:
-            return True
-        widths = head_widths(model.d_model, model.num_heads, model.d_k, model.d_v)
-        return is_plain() or not serves(self.dtype, *widths)
+        drops = isinstance(model, TransformerConfig) and model.attention_dropout > 0
+        return is_plain() or drops or self.config.packed_length is not None
 
     def _is_recorded(self, batches: Sequence[Batch]) -> bool:
         """Whether Python would be slower than the GPU, and nothing differs each time.
@@ -211,8 +210,12 @@ class Trainer:
 
     def _apply_gradients(self) -> None:
         if self.config.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+            nn.utils.clip_grad_norm_(self._weights, self.config.clip_norm)
         self.optimizers.step()
+
+    def _forget_gradients(self) -> None:
+        for weight in self._weights:
+            weight.grad = None
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         """Add the gradient of this process's share of a batch; return its sums."""
@@ -245,6 +248,19 @@ class Trainer:
     def _dropout_seed(self, step: int) -> int:
         text = f"{self.config.seed} {step} {self.processes.rank}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+
+
+def seed(device: torch.device, number: int) -> None:
+    """Have a step's random numbers drawn anew, on a CPU and on the current GPU.
+
+    `torch.manual_seed` also tells accelerators that are not there, and each keeps a
+    note of who asked.
+    """
+    if device.type == "cuda":
+        torch.default_generator.manual_seed(number)
+        torch.cuda.manual_seed(number)
+    else:
+        torch.manual_seed(number)
 
 
 def moved(device: torch.device, *tensors: Tensor) -> tuple[Tensor, ...]:
