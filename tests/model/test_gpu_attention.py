@@ -5,6 +5,7 @@ both: autograd, a compiler. The kernels run on a GPU, or where Triton is install
 its interpreter (`TRITON_INTERPRET=1`), which computes on a CPU what they would.
 """
 
+import math
 import os
 from importlib.util import find_spec
 from types import SimpleNamespace
