@@ -255,3 +255,28 @@ def test_each_process_hands_on_rows_in_one_piece_and_where_their_tokens_are(
     assert (source, target) == tuple(side[1::2].tolist() for side in rows)
     assert places == ([] if compiled else [[0, 1, 3, 4, 5]])
     assert told == ([{"options": None}] if compiled else [])  # those are a GPU's
+
+
+@pytest.mark.parametrize(
+    ("changes", "plain", "expected"),
+    [
+        ({}, False, False),
+        ({}, True, True),
+        ({"packed_length": 64}, False, True),
+        ({"model": replace(CONFIG.model, attention_dropout=0.1)}, False, True),
+    ],
+    ids=["padded", "plain", "packed", "dropped weights"],
+)
+def test_a_compiler_is_told_of_sums_over_places(changes, plain, expected):
+    config = replace(CONFIG, **changes)
+    trainer = Trainer(config, Transformer(config.model), bos_id=1)
+    with plain_form(plain):
+        assert trainer._sums_over_places() is expected
+
+
+def test_a_part_that_was_left_in_evaluation_drops_again(model):
+    """As does all of a model whose owner has translated with it between two steps."""
+    trainer = Trainer(CONFIG, model, bos_id=1)
+    list(model.modules())[-1].eval()
+    trainer.step(1, [BATCH])
+    assert all(module.training for module in model.modules())

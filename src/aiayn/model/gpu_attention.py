@@ -1,9 +1,9 @@
 """Equation (1) on a GPU, by kernels of our own (`attention_kernels`) or by torch's.
 
 With a mask of padding torch takes a kernel that was made for sequences of hundreds of
-tokens. On an H200, attention takes 8.6 ms of a compiled step of the base model with it,
-and 2.1 with ours. But Python asks for ours, a compiler's own code for torch's, and such
-a step then waits for Python. So a compiled graph has torch's kernel. Ours compute short
+tokens. On an H200, ours need a quarter of its time (`benchmarks/records/gpu.json`). But
+in a compiled graph Python asks for ours, a compiler's own code for torch's, and a step
+with ours waits for Python. So a compiled graph has torch's kernel. Ours compute short
 sentences in 16 bits where there is no compiler, above all in steps that are recorded
 (`aiayn.training.recorded_step`), in which nobody has to ask.
 

@@ -53,7 +53,7 @@ def gpu_options(sums_over_places: bool) -> dict[str, bool]:
 
     wanted = {
         # One kernel for a LayerNorm's gradient and for those of its weights, which are
-        # sums the other way, was half as fast as two on an H200.
+        # sums the other way, was slower than two on an H200.
         "triton.mix_order_reduction": False,
         # It takes two exponentials of each logit in one pass, instead of one in each
         # of two: 37,000 of them in a row, which the second pass finds in a cache.
