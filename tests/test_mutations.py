@@ -12,10 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import aiayn
 from aiayn.book.clinic import BUGS, Bug, admit, reveal
 from aiayn.errors import InputError
+from aiayn.model.gpu_attention import gpu_attention
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -75,6 +77,15 @@ def test_a_patient_is_the_package_with_one_mistake():
         "-    scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)",
         "+    scores = query @ key.mT  # (..., queries, keys)",
     ]
+
+
+def test_a_patient_leaves_the_package_its_operations():
+    """Torch knows one by its name, and forgets what another of that name did."""
+    admit(1)
+    query = torch.ones(1, 1, 2, 16, requires_grad=True)
+    context = gpu_attention(query, query, query)
+    with pytest.raises(InputError, match="first derivatives only"):
+        torch.autograd.grad(context.sum(), query, create_graph=True)
 
 
 @pytest.mark.parametrize("number", [0, len(BUGS) + 1])

@@ -28,9 +28,11 @@ WIDTHS = (16, 32, 64, 128)
 TRITON = find_spec("triton") is not None
 # With more queries or keys torch's kernel pays.
 SHORT = 32
+# The bug clinic imports copies of this package: each has operations of its own.
+_PACKAGE = __name__.partition(".")[0]
 
 
-@torch.library.custom_op("aiayn::attend", mutates_args=())
+@torch.library.custom_op(f"{_PACKAGE}::attend", mutates_args=())
 def _attend(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
@@ -58,7 +60,7 @@ def _nothing(
     return context, query.new_empty(query.shape[:3], dtype=torch.float32)
 
 
-@torch.library.custom_op("aiayn::attend_backward", mutates_args=())
+@torch.library.custom_op(f"{_PACKAGE}::attend_backward", mutates_args=())
 def _attend_backward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
     context: Tensor, denominator: Tensor, above: Tensor,
