@@ -9,6 +9,7 @@ from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.inference import beam_search, greedy_search, hypothesis, perplexity
 from aiayn.machine import (
+    _named,
     attend_without_plans,
     describe_machine,
     resolve_device,
@@ -84,6 +85,35 @@ def test_the_machine_is_described_in_words_and_numbers():
     assert facts["processor"]
     assert facts["threads"] >= 1
     assert "gpu" not in facts
+
+
+CPUINFO = """processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 17
+model name\t: {name}
+
+processor\t: 1
+cpu family\t: 26
+"""
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        (CPUINFO.format(name="AMD EPYC"), "AMD EPYC (family 25, model 17)"),
+        (
+            CPUINFO.format(name="Intel(R) Xeon(R) CPU @ 2.20GHz"),
+            "Intel(R) Xeon(R) CPU @ 2.20GHz (family 25, model 17)",
+        ),
+        (CPUINFO.format(name="AMD EPYC 9654"), "AMD EPYC 9654"),
+        ("model name\t: AMD EPYC\n", "AMD EPYC"),
+        ("processor\t: 0\nBogoMIPS\t: 243.75\n\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_processor_that_hides_its_generation_is_named_with_it(cpuinfo, name):
+    assert _named(cpuinfo) == name
 
 
 @pytest.fixture(params=[True, False])

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -131,8 +132,21 @@ def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]
 def _processor() -> str:
     """The processor's name; `platform.processor` gives none on Linux."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    name = _named(cpuinfo.read_text(errors="replace")) if cpuinfo.is_file() else ""
+    return name or platform.processor() or platform.machine()
+
+
+def _named(cpuinfo: str) -> str:
+    """The first processor's name in that text, "" if it has none.
+
+    A rented machine often says no more than whose it is, "AMD EPYC". Family and model
+    tell the generation, on which speed depends, and then stand beside the name.
+    """
+    first = cpuinfo.partition("\n\n")[0]
+    lines = (line.partition(":") for line in first.splitlines())
+    facts = {key.strip(): value.strip() for key, _, value in lines}
+    name = facts.get("model name", "")
+    says_which = re.search(r"\d{3}", name)
+    if not name or says_which or not {"cpu family", "model"} <= facts.keys():
+        return name
+    return f"{name} (family {facts['cpu family']}, model {facts['model']})"

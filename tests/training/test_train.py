@@ -34,7 +34,7 @@ from aiayn.inference import (
 )
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.model.forms import is_plain
-from aiayn.model.recurrent import RecurrentConfig
+from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.run import RunFolder
 from aiayn.training import (
     Trainer,
@@ -616,6 +616,15 @@ def test_a_recurrent_model_is_not_compiled(config):
     with pytest.raises(InputError, match=r"set compile to False .*, or train a Transf"):
         train(replace(config, model=recurrent, compile=True))
     assert not config.output.exists()
+
+
+@pytest.mark.parametrize("changes", [{"packed_length": 40}, {"compile": True}])
+def test_a_trainer_of_one_s_own_refuses_both_too(config, changes):
+    config = replace(
+        config, model=RecurrentConfig(vocab_size=60, d_model=16), **changes
+    )
+    with pytest.raises(InputError, match="or train a Transformer"):
+        Trainer(config, RecurrentTranslator(config.model), bos_id=1)
 
 
 @pytest.mark.parametrize("max_length", [256, 2048])

@@ -258,6 +258,28 @@ class TrainingConfig:
         return replace(config, **changes)
 
 
+def check_recurrent(config: TrainingConfig) -> None:
+    """Refuse what a model that goes from word to word cannot bear.
+
+    Raises:
+        InputError: Its rows are packed, and it cannot keep their sentences apart, or it
+            is to be compiled.
+    """
+    if isinstance(config.model, TransformerConfig):
+        return
+    if config.packed_length:
+        raise InputError(
+            "A recurrent model would carry its state from one sentence of a packed row "
+            "into the next: set packed_length to None, or train a Transformer."
+        )
+    if config.compile:
+        raise InputError(
+            "A recurrent model goes from word to word, and each length of a sentence "
+            "would be compiled anew: set compile to False (of a run, in its "
+            "config.json), or train a Transformer."
+        )
+
+
 # What a field may hold, by its annotation, and in words.
 _KINDS: dict[Any, tuple[Any, str]] = {
     int: (int, "a whole number"),

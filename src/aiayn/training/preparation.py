@@ -22,7 +22,7 @@ from aiayn.data import (
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
-from aiayn.training.config import TrainingConfig
+from aiayn.training.config import TrainingConfig, check_recurrent
 from aiayn.training.distributed import Processes
 
 
@@ -43,26 +43,15 @@ def check_model(config: TrainingConfig) -> None:
     """Refuse a model that does not go with these batches, or not with a compiler.
 
     Raises:
-        InputError: Its padding is not the tokenizer's, rows are packed for a model
-            that cannot keep their sentences apart, or one is to be compiled that goes
-            from word to word.
+        InputError: Its padding is not the tokenizer's, or it is refused by
+            `check_recurrent`.
     """
     if config.model.pad_id != PAD_ID:
         raise InputError(
             f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
             f"with {PAD_ID}, as the tokenizer has it: leave it out."
         )
-    if config.packed_length and not isinstance(config.model, TransformerConfig):
-        raise InputError(
-            "A recurrent model would carry its state from one sentence of a packed row "
-            "into the next: set packed_length to None, or train a Transformer."
-        )
-    if config.compile and not isinstance(config.model, TransformerConfig):
-        raise InputError(
-            "A recurrent model goes from word to word, and each length of a sentence "
-            "would be compiled anew: set compile to False (of a run, in its "
-            "config.json), or train a Transformer."
-        )
+    check_recurrent(config)
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:

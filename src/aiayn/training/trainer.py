@@ -22,7 +22,7 @@ from aiayn.machine import attend_without_plans, resolve_device, resolve_precisio
 from aiayn.model import TransformerConfig
 from aiayn.model.description import Translator, load_weights
 from aiayn.model.forms import is_plain
-from aiayn.training.config import TrainingConfig
+from aiayn.training.config import TrainingConfig, check_recurrent
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one, gpu_options
@@ -47,6 +47,10 @@ class Trainer:
         processes: Who takes part, and where; None: this one alone, on the device that
             the configuration names.
 
+    Raises:
+        InputError: The configuration's device is not there, or its model is recurrent
+            and is to be compiled or trained on packed rows.
+
     Paper: §5.3.
 
     >>> from aiayn.data import Batch
@@ -65,6 +69,7 @@ class Trainer:
         bos_id: int,
         processes: Processes | None = None,
     ) -> None:
+        check_recurrent(config)
         self.config = config
         self.processes = processes or Processes(device=resolve_device(config.device))
         self.dtype = resolve_precision(config.precision, self.processes.device)

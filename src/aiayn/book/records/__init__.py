@@ -26,7 +26,9 @@ def load_record(name: str) -> dict[str, Any]:
         (sentence and translation); of the one in the page, instead of samples, what
         its page shows (see tools/record_live.py). Of the searches machine, trained_by
         (a command) and runs (one dictionary a folder of checkpoints). Of the others
-        what they ran on and runs (one dictionary a training).
+        what they ran on and runs (one dictionary a training). Of what a GPU trained
+        also command_seconds, which the whole command of a translator took, or
+        stopped_after_seconds, if a table was not trained to its end.
 
     Raises:
         InputError: There is no such record; the message lists those that there are.
