@@ -43,6 +43,14 @@ def test_a_view_is_saved_as_what_it_shows(tmp_path):
     torch.testing.assert_close(loaded["t"], whole.T.contiguous())
 
 
+def test_what_two_names_share_is_written_for_both(tmp_path):
+    whole = torch.arange(6.0)
+    tensors = {"all": whole, "again": whole, "half": whole[:3]}
+    save_tensors(tmp_path / "shared", tensors)
+    loaded, _ = load_tensors(tmp_path / "shared")
+    torch.testing.assert_close(loaded, tensors)
+
+
 @pytest.mark.parametrize("kept", [0, 4, 60, -1])
 def test_a_file_cut_short_is_refused(tmp_path, kept):
     path = tmp_path / "model.safetensors"

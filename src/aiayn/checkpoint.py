@@ -73,15 +73,21 @@ def save_tensors(
 
     Args:
         path: The file.
-        tensors: By name; each is copied to the CPU if it is not there.
+        tensors: By name; each is copied to the CPU if it is not there. What two names
+            share is written for both.
         info: Anything that JSON holds.
         make_folder: Make the file's folder if need be.
 
     Raises:
         InputError: The file cannot be written; what was there before is as it was.
     """
-    contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    content = save(contiguous, metadata={"info": json.dumps(info or {})})
+    apart, places = {}, set[int]()
+    for name, tensor in tensors.items():
+        values = tensor.detach().cpu().contiguous()
+        place = values.untyped_storage().data_ptr()
+        apart[name] = values.clone() if place in places else values
+        places.add(place)
+    content = save(apart, metadata={"info": json.dumps(info or {})})
     with write_atomically(Path(path), make_folder) as stream:
         stream.write(content)
 

@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, exact_match_rate, perplexity
+from aiayn.inference.hypothesis import evaluating
 from tests.inference.models import (
     BOS,
     random_recurrent,
@@ -149,3 +150,18 @@ def test_perplexity_without_end():
 def test_perplexity_of_nothing():
     with pytest.raises(InputError, match="no target tokens"):
         perplexity(random_transformer(), [], bos_id=BOS)
+
+
+def test_a_shared_model_is_as_it_was_when_the_last_thread_leaves():
+    """Two blocks that end in the order in which they began, as those of threads may."""
+    model = random_transformer()
+    model.train()
+    model.encoder.eval()
+    first, second = evaluating(model), evaluating(model)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not any(module.training for module in model.modules())
+    second.__exit__(None, None, None)
+    assert model.training
+    assert not model.encoder.training

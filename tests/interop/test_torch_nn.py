@@ -114,6 +114,13 @@ def test_heads_of_another_width_are_refused(make):
         to_torch(make(d_k=3))
 
 
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_stack_without_layers_is_refused(make, stack):
+    """Torch would make it, and fail when it is called."""
+    with pytest.raises(InputError, match=f"num_{stack}_layers = 0"):
+        to_torch(make(**{f"num_{stack}_layers": 0}))
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [

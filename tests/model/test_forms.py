@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
@@ -236,3 +237,21 @@ def test_a_layer_that_is_given_wide_numbers_keeps_them_wide(norm):
     with torch.autocast("cpu", torch.bfloat16):
         wide, narrow = layer(x)[0], layer(x.bfloat16())[0]
     assert (wide.dtype, narrow.dtype) == (torch.float32, torch.bfloat16)
+
+
+def test_forward_derivatives_are_those_of_the_plain_form(monkeypatch):
+    """Of what oneDNN computes too, which would leave them out in silence."""
+    monkeypatch.setattr(products, "WORTH", 0)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    config = small_config(dropout=0.0)
+    layer, (x, along) = EncoderLayer(config), torch.randn(2, 3, 5, config.d_model)
+
+    def encoded(x):
+        return layer(x)[0]
+
+    with plain_form():
+        expected = torch.func.jvp(encoded, (x,), (along,))[1]
+    with forward_ad.dual_level(), torch.no_grad():
+        found = forward_ad.unpack_dual(encoded(forward_ad.make_dual(x, along))).tangent
+    assert_close(found, expected)
+    assert_close(torch.func.linearize(encoded, x)[1](along), expected)

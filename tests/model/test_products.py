@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from aiayn.model import products
 from aiayn.model.forms import plain_form
-from aiayn.model.products import Linear, linear, weight_gradient
+from aiayn.model.products import Linear, linear, product, weight_gradient
 
 sizes = st.integers(1, 9)
 pytestmark = pytest.mark.skipif(
@@ -85,3 +85,9 @@ def test_the_library_is_asked_for_32_bits_and_nothing_else(monkeypatch):
         assert linear(x, weight).dtype == torch.bfloat16
     with plain_form():
         assert_close(linear(x, weight), F.linear(x, weight))
+
+
+@pytest.mark.parametrize("bias", [torch.randn(6, 4)[:, 1], torch.ones(1).expand(6)])
+def test_a_bias_may_have_any_stride(bias):
+    x, weight = torch.randn(3, 5), torch.randn(6, 5)
+    assert_close(product(x, weight, bias), F.linear(x, weight, bias))

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch.func import functional_call, grad, vmap
 
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import (
@@ -117,3 +118,21 @@ def test_places_that_are_handed_over_are_those_that_are_looked_for():
     assert places.tolist() == [0, 1, 2]
     assert objective(source, target, places) == objective(source, target)
     assert objective(source, target, places[1:])[0] < objective(source, target)[0]
+
+
+def test_torch_func_finds_each_sentences_own_gradient():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
+    objective = TrainingObjective(model, 0.1, bos_id=1)
+    source = torch.tensor([[5, 6, 2], [7, 2, 0]])
+    target = torch.tensor([[8, 9, 10, 2], [11, 2, 0, 0]])
+    weights = {name: weight.detach() for name, weight in objective.named_parameters()}
+
+    def loss(weights, source, target):
+        return functional_call(objective, weights, (source, target))[0]
+
+    of_each = vmap(grad(loss), (None, 0, 0))
+    found = of_each(weights, source[:, None], target[:, None])
+    objective(source, target)[0].backward()
+    for name, weight in objective.named_parameters():
+        torch.testing.assert_close(found[name].sum(0), weight.grad)

@@ -4,6 +4,7 @@ import copy
 import re
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -280,3 +281,69 @@ def test_a_part_that_was_left_in_evaluation_drops_again(model):
     list(model.modules())[-1].eval()
     trainer.step(1, [BATCH])
     assert all(module.training for module in model.modules())
+
+
+def test_there_is_no_step_after_the_last(model):
+    """Its rate, which has fallen to 0 there, would be negative."""
+    trainer = Trainer(replace(CONFIG, steps=3), model, bos_id=1)
+    assert trainer.learning_rate(3) > 0
+    with pytest.raises(InputError, match="steps = 3"):
+        trainer.step(4, [BATCH])
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_batch_of_padding_alone_moves_nothing(model, recorded, monkeypatch):
+    trainer = Trainer(CONFIG, model, bos_id=1)
+    if recorded:
+        monkeypatch.setattr(trainer, "_is_recorded", lambda batches: True)
+        monkeypatch.setattr(trainer, "recorder", lambda step, *sides: step(*sides))
+    before = [weight.detach().clone() for weight in model.parameters()]
+    nothing = Batch(BATCH.source, torch.zeros_like(BATCH.target))
+    assert trainer.step(1, [nothing]).tolist() == [0, 0, 0]
+    assert_close([*model.parameters()], before, rtol=0, atol=0)
+
+
+def test_tokens_are_counted_by_the_models_padding():
+    """A batch that says nothing of its padding stands beside a model that does."""
+    sizes = replace(CONFIG.model, pad_id=5)
+    source, target = torch.tensor([[9, 2, 5, 5]]), torch.tensor([[8, 2, 5, 5]])
+    moved = []
+    for batch in (Batch(source, target), Batch(source, target, 5)):
+        torch.manual_seed(0)
+        model = Transformer(sizes).double()
+        Trainer(replace(CONFIG, model=sizes), model, bos_id=1).step(1, [batch])
+        moved.append([*model.parameters()])
+    assert_close(*moved, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_a_callers_autocast_changes_no_step(optimizer):
+    config = replace(CONFIG, optimizer=optimizer, precision="fp32")
+    moved = []
+    for narrow in (False, True):
+        torch.manual_seed(0)
+        model = Transformer(config.model)
+        trainer = Trainer(config, model, bos_id=1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+            trainer.step(1, [BATCH])
+        moved.append([*model.parameters()])
+    assert_close(*moved, rtol=0, atol=0)
+
+
+def test_a_matrix_that_two_layers_share_is_moved_once():
+    """As far as one that is nobody else's, and its state comes back."""
+    config = replace(
+        CONFIG,
+        optimizer="muon",
+        model=replace(CONFIG.model, num_encoder_layers=2, num_decoder_layers=2),
+    )
+    model = Transformer(config.model).double()
+    for layer in model.encoder.layers:
+        layer.feed_forward.inner.weight = model.encoder.layers[
+            0
+        ].feed_forward.inner.weight
+    trainer = Trainer(config, model, bos_id=1)
+    [group] = trainer.optimizers.muon.param_groups
+    assert len({id(weight) for weight in group["params"]}) == len(group["params"])
+    trainer.step(1, [BATCH])
+    trainer.load_state(*trainer.state(), Path("state"))

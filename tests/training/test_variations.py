@@ -1,6 +1,7 @@
 """Table 3 in miniature: its rows by one rule, and a command that can be stopped."""
 
 import math
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -159,6 +160,25 @@ def test_runs_of_other_settings_are_not_mixed(tiny, tmp_path):
     list(run_table3(tmp_path, ["base"], [1], **tiny))
     with pytest.raises(InputError, match=r"base-1\.json .*other settings"):
         list(run_table3(tmp_path, ["base"], [1], **tiny | {"steps": 4}))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "3"])
+def test_a_file_that_is_no_run_is_named(content, tiny, tmp_path):
+    (tmp_path / "base-1.json").write_text(content)
+    with pytest.raises(InputError, match=r"base-1\.json is no run"):
+        next(run_table3(tmp_path, ["base"], [1], **tiny))
+
+
+def test_the_commit_is_not_that_of_whoever_installed_the_package(tmp_path, monkeypatch):
+    """Their repository holds the package, but ignores it."""
+    (tmp_path / ".gitignore").write_text("site-packages\n")
+    for words in ("init", "add .", "-c user.name=a -c user.email=a@b commit -m x"):
+        subprocess.run(["git", *words.split()], cwd=tmp_path, check=True)
+    installed = tmp_path / "site-packages/variations.py"
+    installed.parent.mkdir()
+    installed.touch()
+    monkeypatch.setattr(variations, "__file__", str(installed))
+    assert variations._commit() is None
 
 
 def test_a_folder_that_is_a_file_is_refused_before_a_run(tiny, tmp_path):

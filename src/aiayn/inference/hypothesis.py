@@ -9,6 +9,7 @@ the first label), so the model's opinion of them means nothing.
 """
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -149,11 +150,17 @@ def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
         )
 
 
+# How many blocks of `evaluating` are open for a module, and what it was in before.
+_evaluated: dict[nn.Module, tuple[int, bool]] = {}
+_counting = threading.Lock()
+
+
 @contextmanager
 def evaluating(model: Searchable) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards each module is as it was.
 
-    Nor, on a GPU, any plan that cuDNN would make for each step's attention.
+    Nor, on a GPU, any plan that cuDNN would make for each step's attention. Where
+    threads share a model, it is as it was when the last of their blocks ends.
 
     Args:
         model: What is to be evaluated.
@@ -167,15 +174,24 @@ def evaluating(model: Searchable) -> Iterator[None]:
     >>> model.training
     True
     """
-    training = [module for module in model.modules() if module.training]
-    model.eval()
+    modules = [*model.modules()]
+    with _counting:
+        for module in modules:
+            count, training = _evaluated.get(module, (0, module.training))
+            _evaluated[module] = count + 1, training
+        model.eval()
     try:
         device = device_of(model) or torch.device("cpu")
         with torch.inference_mode(), attend_without_plans(device):
             yield
     finally:
-        for module in training:
-            module.training = True
+        with _counting:
+            for module in modules:
+                count, training = _evaluated.pop(module)
+                if count > 1:
+                    _evaluated[module] = count - 1, training
+                elif training:
+                    module.training = True
 
 
 def device_of(model: Searchable) -> torch.device | None:

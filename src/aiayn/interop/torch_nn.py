@@ -119,6 +119,12 @@ def _check_positions(config: TransformerConfig) -> None:
 
 
 def _same_shape(config: TransformerConfig) -> nn.Transformer:
+    if 0 in (config.num_encoder_layers, config.num_decoder_layers):
+        raise InputError(
+            "torch.nn.Transformer cannot be called without layers, and this model has "
+            f"num_encoder_layers = {config.num_encoder_layers} and num_decoder_layers "
+            f"= {config.num_decoder_layers}."
+        )
     width, rest = divmod(config.d_model, config.num_heads)
     if rest or {config.d_k or width, config.d_v or width} != {width}:
         raise InputError(

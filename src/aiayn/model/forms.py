@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from aiayn.errors import InputError
 
@@ -68,8 +69,13 @@ def is_plain() -> bool:
 
 
 def is_transformed() -> bool:
-    """Whether `torch.compile` or `torch.func` makes something else of what runs."""
+    """Whether `torch.compile` or `torch.func` makes something else of what runs.
+
+    Or forward-mode derivatives: oneDNN's product, for one, has none.
+    """
     if torch.compiler.is_compiling():  # which cannot look into what follows
+        return True
+    if forward_ad._current_level >= 0:
         return True
     return torch._C._are_functorch_transforms_active()
 

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from aiayn.model.forms import first_order, is_compiled, is_plain
@@ -204,8 +203,4 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _is_short_and_fast(query: Tensor, key: Tensor) -> bool:
-    return (
-        max(query.size(2), key.size(2)) <= SHORT
-        and forward_ad._current_level < 0  # there is no forward derivative
-        and _has_kernels(query.device)
-    )
+    return max(query.size(2), key.size(2)) <= SHORT and _has_kernels(query.device)

@@ -38,6 +38,7 @@ def product(
         bias: None: no bias.
     """
     if _goes_to_onednn(x, weight):
+        bias = None if bias is None else bias.contiguous()  # it asks for no stride
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return F.linear(x, weight, bias)
 

@@ -8,14 +8,13 @@ spreads it over all tokens but the right one.
 import math
 from typing import Literal, cast
 
-import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model import Segments, Transformer, restart, shift_right
 from aiayn.model.description import Translator
-from aiayn.model.forms import is_plain
+from aiayn.model.forms import is_plain, is_transformed
 from aiayn.training.chunked_loss import chunked_cross_entropy
 
 
@@ -107,13 +106,14 @@ class TrainingObjective(nn.Module):
             source: Padded token ids, on the model's device.
             target: Likewise, as labels: not shifted.
             places: What `real_places` finds in the target, on the same device. None:
-                a CPU looks for them; a compiler or a GPU, which would be waited for,
-                projects every position and leaves padding out of the sums.
+                a CPU looks for them; a compiler, `torch.func`, or a GPU, which would
+                be waited for, projects every position and leaves padding out of the
+                sums.
         """
         states = self._states(source, target)
         pad_id = self.model.config.pad_id
         if places is None:
-            if torch.compiler.is_compiling() or not target.is_cpu:
+            if is_transformed() or not target.is_cpu:
                 return self._plain(states, target, pad_id)
             places = real_places(target, pad_id)
         states = states.flatten(0, 1).index_select(0, places)  # (tokens, d_model)

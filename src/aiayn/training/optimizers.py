@@ -29,11 +29,9 @@ class Optimizers:
         self.weights = dict(model.named_parameters())
         self.matrices = {}  # Muon's
         if config.optimizer == "muon":
-            self.matrices = {
-                f"{name}.weight": module.weight
-                for name, module in model.named_modules()
-                if isinstance(module, nn.Linear)
-            }
+            linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
+            known = {id(weight) for weight in linear}
+            self.matrices = {n: w for n, w in self.weights.items() if id(w) in known}
         self.device = next(model.parameters()).device
         # Rates are set anew at every step, on a GPU where a recorded one finds them.
         on_a_gpu = self.device.type == "cuda"

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import EOS_ID, Batch
+from aiayn.errors import InputError
 from aiayn.machine import attend_without_plans, resolve_device, resolve_precision
 from aiayn.model import TransformerConfig
 from aiayn.model.description import Translator, load_weights
@@ -102,8 +103,19 @@ class Trainer:
         """Equation (3), times the configuration's factor, and falling to 0 at the end.
 
         Without ``cooldown_steps`` it is equation (3) to the last step.
+
+        Args:
+            step: Counted from 1.
+
+        Raises:
+            InputError: The configuration has fewer steps.
         """
         config = self.config
+        if step > config.steps:
+            raise InputError(
+                f"Step {step} comes after the last one: the configuration has steps = "
+                f"{config.steps}."
+            )
         rate = noam_rate(step, config.model.d_model, config.warmup_steps)
         falling = min(config.cooldown_steps, config.steps)
         left = (config.steps - step + 1) / (falling + 1)
@@ -120,6 +132,9 @@ class Trainer:
         Returns:
             This process's sums over its target tokens: the smoothed loss, the plain
             loss, and the number of tokens.
+
+        Raises:
+            InputError: The configuration has fewer steps.
         """
         device = self.processes.device
         if not all(module.training for module in self._modules):
@@ -198,25 +213,32 @@ class Trainer:
         with torch.autocast(source.device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target)
         real = (target != self.config.model.pad_id).sum()
-        (smoothed / real.clamp(min=1)).backward()
+        self._differentiate(smoothed / real.clamp(min=1))
         self._apply_gradients()
         return torch.stack([smoothed.detach(), plain, real]).double()
 
     def _move_by_all(self, batches: Sequence[Batch]) -> Tensor:
         """A step of any number of batches and processes; return this one's sums."""
-        tokens = sum(batch.target_tokens for batch in batches)
+        pad_id = self.config.model.pad_id
+        tokens = sum(int((batch.target != pad_id).sum()) for batch in batches)
         totals = self.no_totals()
         for number, batch in enumerate(batches, start=1):
             # Gradients are exchanged once, with the last batch.
             with self._alone() if number < len(batches) else nullcontext():
-                totals += self._backward(batch, tokens)
+                totals += self._backward(batch, max(1, tokens))
         self._apply_gradients()
         return totals
 
+    def _differentiate(self, loss: Tensor) -> None:
+        """In the forward pass's types: a caller's autocast would narrow products."""
+        with torch.autocast(loss.device.type, enabled=False):
+            loss.backward()
+
     def _apply_gradients(self) -> None:
-        if self.config.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self._weights, self.config.clip_norm)
-        self.optimizers.step()
+        with torch.autocast(self.processes.device.type, enabled=False):
+            if self.config.clip_norm is not None:
+                nn.utils.clip_grad_norm_(self._weights, self.config.clip_norm)
+            self.optimizers.step()
 
     def _forget_gradients(self) -> None:
         for weight in self._weights:
@@ -237,7 +259,7 @@ class Trainer:
         with torch.autocast(device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target, *places)
         # DistributedDataParallel takes the mean over processes; we want the sum.
-        (smoothed * (share * count / tokens)).backward()
+        self._differentiate(smoothed * (share * count / tokens))
         real = (target != self.config.model.pad_id).sum()
         totals = torch.stack([smoothed.detach(), plain, real])
         return share * totals.to(self.no_totals())

@@ -211,8 +211,8 @@ def run_table3(
         All runs in turn, those of earlier commands as they were recorded.
 
     Raises:
-        InputError: The folder is a file, or holds a run that was made with other
-            settings.
+        InputError: The folder is a file, or holds what is no run, or one that was made
+            with other settings.
         KeyboardInterrupt: It was stopped; finished runs are kept.
 
     Paper: §6.2, Table 3.
@@ -224,9 +224,11 @@ def run_table3(
             path = output / f"{re.sub(r'[^a-z0-9.]+', '-', row.lower())}-{seed}.json"
             if path.exists():
                 run = read_json(path)
-                if run["config"] != _plain(miniature(row, seed=seed, **changes)):
+                config = run.get("config") if isinstance(run, dict) else None
+                if config != _plain(miniature(row, seed=seed, **changes)):
                     raise InputError(
-                        f"{path} was made with other settings: choose another --output."
+                        f"{path} is no run of this table, or was made with other "
+                        "settings: choose another --output."
                     )
             else:
                 try:
@@ -260,16 +262,17 @@ def _plain(config: TrainingConfig) -> dict[str, Any]:
 
 def _commit() -> str | None:
     """The commit of this source tree, "-dirty" if changed; None if it has none."""
+    here = Path(__file__)
+    # Installed, the package may lie in somebody else's repository.
+    is_ours = ["ls-files", "--error-unmatch", here.name]
     changes = ["diff", "--quiet", "HEAD", "--", "..", ":!../book"]
     try:
-        head, changed = (
-            subprocess.run(
-                ["git", *words], cwd=Path(__file__).parent, capture_output=True
-            )
-            for words in (["rev-parse", "HEAD"], changes)
+        known, head, changed = (
+            subprocess.run(["git", *words], cwd=here.parent, capture_output=True)
+            for words in (is_ours, ["rev-parse", "HEAD"], changes)
         )
     except OSError:
         return None
-    if head.returncode:
+    if known.returncode or head.returncode:
         return None
     return head.stdout.decode().strip() + ("-dirty" if changed.returncode else "")
