@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -289,6 +290,8 @@ def test_an_average_is_written_over_nothing_that_the_run_needs(aiayn, run, tmp_p
     before = {path: path.read_bytes() for path in run.path.iterdir()}
     own = (run.best, run.state, run.checkpoints()[0], run.path / "step-000009.x")
     others = (run.config, tmp_path / "mean.npy", tmp_path / ".safetensors")
+    shutil.copytree(run.path, tmp_path / "another")
+    others += (tmp_path / "another" / run.state.name,)
     for output in (*own, run.path / ".." / "run" / run.state.name, *others):
         said = complaint(*aiayn("average", run.path, "--output", output))
         assert f"{output} cannot hold an average: choose an --output" in said

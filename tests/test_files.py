@@ -98,3 +98,13 @@ def test_a_part_that_cannot_be_removed_stays(tmp_path):
     (tmp_path / ".b.part").touch()
     remove_parts(tmp_path)
     assert list(tmp_path.iterdir()) == [stuck]
+
+
+def test_a_part_that_still_grows_is_somebodys_work(tmp_path):
+    old, new, other = (tmp_path / f".{name}.part" for name in ("a.1", "a.2", "b.3"))
+    for part in (old, new, other):
+        part.touch()
+    for part in (old, other):
+        os.utime(part, (0, 0))
+    remove_parts(tmp_path, "a", idle=60)
+    assert sorted(tmp_path.iterdir()) == [new, other]

@@ -106,12 +106,16 @@ def asked(question: dict[str, Any]) -> str:
 def paper(questions: list[dict[str, Any]], seed: int) -> str:
     """What students get."""
     marks = sum(question["marks"] for question in questions)
-    parts = [
-        f"# Examination\n\n{len(questions)} questions, {marks} marks. Paper {seed}."
-    ]
+    counts = f"{_many(len(questions), 'question')}, {_many(marks, 'mark')}"
+    parts = [f"# Examination\n\n{counts}. Paper {seed}."]
     for order, question in enumerate(questions, start=1):
-        parts.append(f"**{order}.** ({question['marks']} marks) {asked(question)}")
+        marks = _many(question["marks"], "mark")
+        parts.append(f"**{order}.** ({marks}) {asked(question)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def answers(questions: list[dict[str, Any]], seed: int) -> str:

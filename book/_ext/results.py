@@ -98,7 +98,7 @@ def table_2() -> tuple[list[str], Rows, int]:
 def _translators() -> Iterator[list[str]]:
     """The recorded translators, with the operations that chapter 17 counts.
 
-    Runs that only their seed tells apart make one line.
+    Runs of one configuration, whatever their seed and commit, make one line.
     """
     alike: dict[str, list[dict[str, Any]]] = {}
     for record in map(load_record, names()):
@@ -116,7 +116,8 @@ def _translators() -> Iterator[list[str]]:
         pair = (config["source"], config["target"])
         yield [
             f"here: {begin['parameters'] / 1e6:.1f} million weights, {kind(config)}, "
-            f"{config['steps']:,} steps on {config['corpus']}, its own test set",
+            f"{config['steps']:,} steps on {config['corpus']}"
+            f"{' with a GPU' * ('gpu' in begin['machine'])}, its own test set",
             score if pair == ("en", "de") else NOTHING,
             score if pair == ("en", "fr") else NOTHING,
             _power(operations),

@@ -325,12 +325,13 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
 
 def _require_free_name(file: Path, folder: RunFolder) -> None:
     """A run reads its own names back: resumes from one, translates with another."""
-    inside = file.parent.resolve() == folder.path.resolve()
-    own = inside and re.match(r"(best|state)\.|step-", file.name)
+    parent = RunFolder(file.parent)
+    of_a_run = parent.path.resolve() == folder.path.resolve() or not parent.is_free()
+    own = of_a_run and re.match(r"(best|state)\.|step-", file.name)
     if file.suffix != ".safetensors" or own:
         raise InputError(
             f"{file} cannot hold an average: choose an --output that ends in "
-            ".safetensors and is no best, state or step of the run."
+            ".safetensors and is no best, state or step of a run."
         )
 
 

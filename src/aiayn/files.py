@@ -6,6 +6,7 @@ Also holding a folder, so that no two programs write to it.
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -89,15 +90,22 @@ def open_ordinary(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def remove_parts(folder: Path) -> None:
+def remove_parts(folder: Path, name: str = "", idle: float = 0.0) -> None:
     """Remove what writes that were killed half-way have left in a folder.
 
-    Only for a folder into which nobody else is writing: a part may be somebody's work.
     Where nothing may be removed they stay, and the next write says what is wrong.
+
+    Args:
+        folder: Where.
+        name: Of the file that was written; "": of any.
+        idle: Seconds that nobody has written to a part. 0 is only for a folder into
+            which nobody else is writing: a part may be somebody's work.
     """
-    for part in folder.glob(".*.part"):
-        with suppress(OSError):
-            part.unlink()
+    with suppress(OSError):
+        for part in folder.glob(f".{name}*.part"):
+            with suppress(OSError):
+                if not idle or part.stat().st_mtime < time.time() - idle:
+                    part.unlink()
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 import importlib
 import pkgutil
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 import torch
@@ -42,7 +44,7 @@ def in_place(x):
     [
         (lambda x: x * x, "that is the square"),
         (lambda x: None, "does your function end with `return`"),
-        (lambda x: "two", "a tensor was expected, but a str came"),
+        (lambda x: "two", "a tensor was expected, but str came"),
         (lambda x: x.sum(), r"the shape \(2,\) was expected, but \(\) came"),
         (lambda x: (x, x), "a tensor was expected|the shape"),
         (lambda x: x / 0 * 0, "the answer holds NaN"),
@@ -106,6 +108,10 @@ def test_values(capsys):
     assert "right" in capsys.readouterr().out
     with pytest.raises(WrongAnswer, match="not its root"):
         check(64)
+    check(Fraction(16, 2))
+    check(Decimal(8))
+    with pytest.raises(WrongAnswer, match="a number was expected, but ellipsis came"):
+        check(...)
     with pytest.raises(WrongAnswer, match="8 was expected, but 7 came"):
         check(7)
     truth = ValueCheck("0.4", lambda: True)

@@ -55,6 +55,9 @@ def test_rows_are_lists_in_one_array(lists, data):
     wanted = data.draw(
         st.lists(st.booleans(), min_size=len(lists), max_size=len(lists))
     )
+    if lists:
+        last = rows.padded(np.array([-1]), pad_id=0)
+        assert last.tolist() == [lists[-1]]
     kept = rows.keep(np.array(wanted, dtype=bool))
     assert [kept[i] for i in range(len(kept))] == list(
         itertools.compress(lists, wanted)

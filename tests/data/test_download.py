@@ -254,3 +254,24 @@ def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "aiayn"
+
+
+@pytest.mark.parametrize("name", ["AIAYN_CACHE", "AIAYN_DATA"])
+def test_a_home_that_nobody_knows_is_a_sentence(name, server, monkeypatch):
+    monkeypatch.setenv(name, "~nobody-of-that-name/corpora")
+    with pytest.raises(InputError, match="~nobody-of-that-name/corpora is in a home"):
+        fetch(remote(server, "good"))
+
+
+def test_what_a_killed_download_has_left_is_removed(server):
+    """But not what another one is writing."""
+    file = remote(server, "good")
+    folder = (cache_folder() / file.path).parent
+    folder.mkdir(parents=True)
+    left, grows = (folder / f".file.gz.{number}.part" for number in (1, 2))
+    for part in (left, grows):
+        part.touch()
+    os.utime(left, (0, 0))
+    fetch(file)
+    assert grows.exists()
+    assert not left.exists()

@@ -67,6 +67,12 @@ def test_packed_and_plain_files_go_together(tmp_path):
     assert list(read_parallel(source, tmp_path / "a.de.gz")) == [("a", "A")]
 
 
+def test_one_text_is_no_side():
+    """Each of its letters would be a sentence."""
+    with pytest.raises(InputError):
+        ParallelText("a dog", "a cat")
+
+
 def test_sides_of_unequal_length_make_no_text():
     with pytest.raises(InputError, match="source has 2, target 1"):
         ParallelText(("a", "b"), ("A",))

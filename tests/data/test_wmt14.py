@@ -223,6 +223,9 @@ def test_a_path_may_be_a_text(tmp_path, monkeypatch):
     rows = TokenRows.from_lists([[5, 6], [7]])
     rows.save("rows")
     assert list(TokenRows.open("rows")) == [[5, 6], [7]]
+    np.save("rows.tokens.npy", np.array([5, 6]))
+    with pytest.raises(InputError, match="do not belong together"):
+        TokenRows.open("rows")
 
 
 def test_a_text_does_not_stand_without_the_list_of_its_lines(tmp_path, monkeypatch):
@@ -296,4 +299,6 @@ def test_what_are_no_lines_is_refused_and_leaves_nothing(tmp_path, unchecked_sha
         LinesOnDisk.write(tmp_path / "text", "eins")
     with pytest.raises(InputError, match="Line 2 holds a line feed"):
         LinesOnDisk.write(tmp_path / "text", ["eins", "zwei\ndrei"])
+    with pytest.raises(InputError, match="Line 1 holds half of a character"):
+        LinesOnDisk.write(tmp_path / "text", ["\ud83d"])
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ import importlib
 import math
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -153,15 +154,22 @@ def test_perplexity_of_nothing():
 
 
 def test_a_shared_model_is_as_it_was_when_the_last_thread_leaves():
-    """Two blocks that end in the order in which they began, as those of threads may."""
     model = random_transformer()
     model.train()
     model.encoder.eval()
-    first, second = evaluating(model), evaluating(model)
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not any(module.training for module in model.modules())
-    second.__exit__(None, None, None)
+    began, may_end = threading.Event(), threading.Event()
+
+    def evaluate():
+        with evaluating(model):
+            began.set()
+            may_end.wait(10)
+
+    thread = threading.Thread(target=evaluate)
+    thread.start()
+    began.wait(10)
+    with evaluating(model):
+        may_end.set()
+        thread.join()
+        assert not any(module.training for module in model.modules())
     assert model.training
     assert not model.encoder.training

@@ -179,7 +179,10 @@ def test_a_preset_takes_changes_and_stays_frozen():
             "give d_k and d_v.",
         ),
         ({"pad_id": 37_000}, "pad_id = 37000 is no token: vocab_size = 37000 allows"),
-        ({"pad_id": -1}, "pad_id = -1 is no token: vocab_size = 37000 allows 0 to"),
+        ({"pad_id": 0.5}, "pad_id must be a whole number, at least 0, not 0.5."),
+        ({"pad_id": "0"}, "pad_id must be a whole number, at least 0, not '0'."),
+        ({"tie_embeddings": "no"}, "tie_embeddings must be True or False, not 'no'."),
+        ({"pad_id": -1}, "pad_id must be a whole number, at least 0, not -1."),
     ],
 )
 def test_a_bad_size_gets_a_sentence(changes, sentence, unchecked_shapes):

@@ -13,6 +13,8 @@ from aiayn.errors import InputError
 from aiayn.model import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
+    Transformer,
+    TransformerConfig,
     sinusoidal_positional_encoding,
 )
 
@@ -154,3 +156,19 @@ def test_a_table_that_another_thread_takes_away_is_read_all_the_same():
                 super().__setattr__(name, value)
 
     assert Undone(6, max_length=4)(torch.zeros(1, 9, 6)).shape == (1, 9, 6)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("way", ["to_empty", "assign"])
+def test_a_model_made_on_meta_has_a_table_with_its_weights(positions, way):
+    """`to_empty` leaves what was in the memory; assigned weights, nothing at all."""
+    config = TransformerConfig.tiny(vocab_size=20, positions=positions)
+    model = Transformer(config).eval()
+    with torch.device("meta"):
+        twin = Transformer(config).eval()
+    if way == "to_empty":
+        twin.to_empty(device="cpu").load_state_dict(model.state_dict())
+    else:
+        twin.load_state_dict(model.state_dict(), assign=True)
+    source, target = torch.tensor([[5, 6, 7]]), torch.tensor([[1, 8, 9]])
+    assert_close(twin(source, target), model(source, target), rtol=0, atol=0)

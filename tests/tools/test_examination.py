@@ -132,4 +132,4 @@ def test_a_question_may_have_a_number_for_a_name(tmp_path):
     """YAML reads one as a number, the command line as a word."""
     path = stored(tmp_path, {7: OWN["scale"]})
     paper, _ = drawn(tmp_path, "7", "--private", str(path))
-    assert "1 questions, 3 marks" in paper
+    assert "1 question, 3 marks" in paper

@@ -21,10 +21,13 @@ from typing import BinaryIO
 from tqdm import tqdm
 
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.files import remove_parts, write_atomically
 
 # A mirror that sends less than this over the whole file is given up.
 SLOWEST_BYTES_PER_SECOND = 10_000
+
+# Seconds after which a part that grows no more is nobody's work.
+HOUR = 3600
 
 # A file of which nobody has published the size may have this many bytes.
 LARGEST = 4 * 2**30
@@ -95,11 +98,25 @@ class _MirrorFailedError(Exception):
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept: AIAYN_CACHE, else aiayn in the user's cache."""
+    """Where fetched files are kept: AIAYN_CACHE, else aiayn in the user's cache.
+
+    Raises:
+        InputError: Nobody knows where the user's home is.
+    """
     if chosen := os.environ.get("AIAYN_CACHE"):
-        return Path(chosen).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(caches).expanduser() / "aiayn"
+        return _expanded(chosen)
+    return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "aiayn"
+
+
+def _expanded(folder: str) -> Path:
+    """The folder that is meant by a path that may begin with ~."""
+    try:
+        return Path(folder).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{folder} is in a home folder that is not known here: name whole paths in "
+            "AIAYN_CACHE and AIAYN_DATA."
+        ) from None
 
 
 def find(file: RemoteFile) -> Path | None:
@@ -134,6 +151,7 @@ def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> 
     if found is not None:
         return found
     path = cache_folder() / file.path
+    remove_parts(path.parent, path.name, idle=HOUR)
     failures = []
     for url in file.mirrors:
         try:
@@ -159,7 +177,7 @@ def _in_data_folder(file: RemoteFile) -> Path | None:
     chosen = os.environ.get("AIAYN_DATA")
     if not chosen:
         return None
-    folder = Path(chosen).expanduser()
+    folder = _expanded(chosen)
     if not os.path.isdir(folder):
         raise InputError(
             f"AIAYN_DATA names {folder}, which is no folder; set it to a folder that "

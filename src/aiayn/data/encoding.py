@@ -81,6 +81,7 @@ class TokenRows:
             rows: Which rows, in which order.
             pad_id: What fills the shorter ones.
         """
+        rows = np.arange(len(self))[rows]  # refuses what is outside, understands -1
         starts, lengths = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
         columns = np.arange(lengths.max(initial=0))  # (length,)
         places = starts[:, None] + columns  # (batch, length)
@@ -101,7 +102,7 @@ class TokenRows:
         """What `save` wrote, left on disk: processes share the memory that it takes.
 
         Raises:
-            InputError: A file is missing or cut short.
+            InputError: A file is missing or cut short, or is another text's.
         """
         path = Path(path)
         try:
@@ -113,6 +114,11 @@ class TokenRows:
             raise InputError(
                 f"The encoded text {path} cannot be read: {error}."
             ) from error
+        if starts.ndim != 1 or not len(starts) or starts[-1] != len(tokens):
+            raise InputError(
+                f"The encoded text {path} cannot be read: its two files do not belong "
+                "together."
+            )
         return cls(tokens, starts)
 
 

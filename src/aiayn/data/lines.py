@@ -66,8 +66,8 @@ class LinesOnDisk(Sequence[str]):
         """Write lines, none of which holds a line feed, and the list of their places.
 
         Raises:
-            InputError: It is one text, a line holds a line feed, the disk is full or
-                the folder read-only; nothing is left over.
+            InputError: It is one text, a line holds a line feed or half a character,
+                the disk is full or the folder read-only; nothing is left over.
         """
         refuse_text(lines)
         path = Path(path)
@@ -79,7 +79,13 @@ class LinesOnDisk(Sequence[str]):
                         f"Line {len(lengths) + 1} holds a line feed, so that it would "
                         "be two: cut it there, or put a space in its place."
                     )
-                raw = line.encode() + b"\n"
+                try:
+                    raw = line.encode() + b"\n"
+                except UnicodeEncodeError:
+                    raise InputError(
+                        f"Line {len(lengths) + 1} holds half of a character that "
+                        "UTF-16 writes in two: read the text as what it is."
+                    ) from None
                 lengths.append(len(raw))
                 stream.write(raw)
             starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
-from aiayn.data.text import read_lines
+from aiayn.data.text import read_lines, refuse_text
 from aiayn.errors import InputError
 
 # What a side may weigh that is held in memory: about 20 million sentences.
@@ -36,6 +36,8 @@ class ParallelText:
 
     def __post_init__(self) -> None:
         """Hold the two sides to the same length."""
+        refuse_text(self.source)
+        refuse_text(self.target)
         if len(self.source) != len(self.target):
             raise InputError(
                 f"The two sides of a parallel text must have as many lines: source has "

@@ -25,7 +25,7 @@ from aiayn.data.lines import LinesOnDisk
 from aiayn.data.parallel import ParallelText
 from aiayn.data.text import read_lines
 from aiayn.errors import InputError
-from aiayn.files import in_turn
+from aiayn.files import in_turn, remove_parts
 
 
 def _archive(
@@ -121,6 +121,7 @@ def load_wmt14(source: str, target: str) -> Corpus:
     if not _all_there(train):
         with in_turn(cache_folder() / "wmt14"):  # trainings that begin at one time
             if not _all_there(train):
+                remove_parts(train["en"].parent)
                 _assemble(other, train)
     splits = {
         "train": ParallelText(

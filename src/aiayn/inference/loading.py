@@ -31,7 +31,8 @@ def load_translator(
 
     Raises:
         InputError: There is none, a file is damaged or of another configuration, the
-            tokenizer is not the model's, or there is no such device.
+            tokenizer has more or fewer entries than the model's vocabulary, or there is
+            no such device.
 
     Not in the paper.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from aiayn.errors import InputError
 from aiayn.model.validation import (
+    check_flags,
     check_norm,
     check_pad_id,
     check_rates,
@@ -128,6 +129,7 @@ class TransformerConfig:
         if self.positions == "rotary":
             check_rotary(d_k)
         check_pad_id(self.pad_id, self.vocab_size)
+        check_flags(tie_embeddings=self.tie_embeddings)
 
     @classmethod
     def base(cls, **changes: Any) -> "TransformerConfig":

@@ -5,6 +5,9 @@ short of the '10000 · 2π' that the text gives; tensor2tensor divides by d_mode
 and concatenates sines and cosines. Here: the formula as printed.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -84,20 +87,34 @@ class SinusoidalPositionalEncoding(nn.Module):
     ) -> Float[Tensor, "batch length d_model"]:
         """Add positions ``start``, ``start + 1``, … to x, or those that are given."""
         end = start + x.size(1)
-        table = self.up_to(end)
+        table = self.up_to(end, x)
         return x + (table[start:end] if positions is None else table[positions])
 
-    def up_to(self, end: int) -> Float[Tensor, "length d_model"]:
-        """The table, with ``end`` positions or more."""
+    def up_to(self, end: int, x: Tensor) -> Float[Tensor, "length d_model"]:
+        """The table, with ``end`` positions or more, where x is.
+
+        A model that was made on 'meta' may get its weights one by one: there is a table
+        when the first sequence comes.
+        """
         table = self.table  # in a variable: another thread may exchange it meanwhile
-        if end > table.size(0):
+        if end > table.size(0) or (table.is_meta and not x.is_meta):
+            length = max(2 * end, table.size(0))
             # An ordinary tensor, even if it is a search that needs it first: torch lets
             # nobody change one that was made in inference mode. And wherever tensors
             # are made by default, this one is made where there is float64.
             with torch.inference_mode(False), torch.device("cpu"):
-                longer = sinusoidal_positional_encoding(2 * end, table.size(1))
-                self.table = table = longer.to(table)
+                longer = sinusoidal_positional_encoding(length, table.size(1))
+                self.table = table = longer.to(x.device, table.dtype)
         return table
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """As everywhere; but what `to_empty` makes of a table on 'meta' is filled."""
+        was_there = not self.table.is_meta
+        super()._apply(fn, recurse)
+        if not was_there and not self.table.is_meta:
+            with torch.device("cpu"):
+                self.table.copy_(sinusoidal_positional_encoding(*self.table.shape))
+        return self
 
 
 class LearnedPositionalEncoding(nn.Module):

@@ -25,6 +25,7 @@ from aiayn.model.masks import padding_mask
 from aiayn.model.products import Linear
 from aiayn.model.validation import (
     check_batch,
+    check_flags,
     check_pad_id,
     check_rates,
     check_sizes,
@@ -60,6 +61,7 @@ class RecurrentConfig:
         check_sizes(1, vocab_size=self.vocab_size, d_model=self.d_model)
         check_rates(dropout=self.dropout)
         check_pad_id(self.pad_id, self.vocab_size)
+        check_flags(attention=self.attention)
 
 
 @dataclass

@@ -115,7 +115,7 @@ class RotaryAttention(MultiHeadAttention):
                 f"{queries.size(2)} queries have no places among {end} keys: rotary "
                 "attention is for a sequence that looks at itself."
             )
-        sinusoids = self.positions.up_to(end)[:end]
+        sinusoids = self.positions.up_to(end, keys)[:end]
         queries = rotate(queries, sinusoids[end - queries.size(2) :])
         keys = rotate(keys, sinusoids)
         return super().mix(queries, keys, values, mask, need_weights)

@@ -37,6 +37,13 @@ def check_rates(**rates: float) -> None:
             raise InputError(f"{name} is a probability in [0, 1), not {rate!r}.")
 
 
+def check_flags(**flags: bool) -> None:
+    """A text is neither: "false" would be taken for True."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise InputError(f"{name} must be True or False, not {flag!r}.")
+
+
 def check_norm(norm: str) -> None:
     """LayerNorm stands after the addition or before the sub-layer."""
     if norm not in ("post", "pre"):
@@ -45,6 +52,7 @@ def check_norm(norm: str) -> None:
 
 def check_pad_id(pad_id: int, vocab_size: int) -> None:
     """Padding is looked up like every token, so it must be one."""
+    check_sizes(0, pad_id=pad_id)
     if not 0 <= pad_id < vocab_size:
         raise InputError(
             f"pad_id = {pad_id} is no token: vocab_size = {vocab_size} allows 0 to "

@@ -1,6 +1,8 @@
 """Compares an answer with the reference and says in words where they differ."""
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -52,10 +54,13 @@ def _difference(got: Any, want: Any) -> str | None:
         if prod(shape) != 1:  # neither equal to want nor unequal
             return f"{want!r} was expected, but several of the shape {shape} came."
         return None if got == want else f"{want!r} was expected, but {got!r} came."
+    if isinstance(got, Fraction | Decimal):  # as exact as one could wish
+        got = float(got)
     try:
         got = torch.as_tensor(got)
     except (TypeError, ValueError, RuntimeError):
-        return f"a tensor was expected, but a {type(got).__name__} came."
+        wanted = "tensor" if isinstance(want, Tensor) else "number"
+        return f"a {wanted} was expected, but {type(got).__name__} came."
     return _difference_of_tensors(got, torch.as_tensor(want))
 
 

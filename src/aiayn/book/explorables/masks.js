@@ -1,12 +1,12 @@
 enliven("masks", (root, { scores, rules, queries, keys }) => {
   const boxes = all(root, "input");
-  const names = Object.keys(rules);
+  const names = rules.map(([name]) => name), masks = new Map(rules);
   const sum = row => row.reduce((a, b) => a + b, 0);
   let at = root.querySelector("[aria-pressed=true]");
 
   const draw = () => {
     const active = names.filter((_, n) => boxes[n].checked);
-    const may = (i, j) => active.every(name => rules[name][i][j]);
+    const may = (i, j) => active.every(name => masks.get(name)[i][j]);
     const left = scores.map((row, i) =>
       row.map((score, j) => (may(i, j) ? Math.exp(score) : 0)));
     for (const button of all(root, "td button")) {
@@ -23,7 +23,7 @@ enliven("masks", (root, { scores, rules, queries, keys }) => {
       says += `permitted. Of its row ${shares.map(x => short(x)).join(" + ")} = ${short(total)}`
         + ` it has ${short(left[i][j])}: weight ${number(left[i][j] / total, 3)}.`;
     } else {
-      const why = active.filter(name => !rules[name][i][j]).join(" and ");
+      const why = active.filter(name => !masks.get(name)[i][j]).join(" and ");
       says += `forbidden (${why}). Score −∞, and e to that is 0: weight 0.`;
     }
     if (!shares.length) says += " This row may look at nothing, and gets zeros.";

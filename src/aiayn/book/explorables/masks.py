@@ -78,7 +78,7 @@ def mask_rules(
 {status(_sentence(parts, active, permitted, names, start))}"""
     numbers = {
         "scores": rounded(table),
-        "rules": {name: mask.astype(int).tolist() for name, mask in masks.items()},
+        "rules": [(name, mask.astype(int).tolist()) for name, mask in masks.items()],
         "queries": names[0],
         "keys": names[1],
     }
