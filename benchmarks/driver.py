@@ -251,11 +251,13 @@ def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(main: Callable[[], None]) -> None:
-    """Run a command; what it cannot use is answered in a sentence."""
+    """Run a command; what it cannot use is answered in a sentence, and so is Ctrl-C."""
     try:
         main()
     except InputError as error:
         raise SystemExit(str(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped: the same command goes on.") from None
 
 
 def _command(kind: str, words: list[str]) -> str:

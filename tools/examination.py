@@ -49,7 +49,11 @@ def private(path: Path) -> dict[str, dict[str, Any]]:
     """
     if not path.is_file():
         raise SystemExit(f"{path}: there is no such file.")
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())
+        raise SystemExit(f"{path}: it is no YAML: {said}.") from None
     if not isinstance(content, dict):
         raise SystemExit(f"{path}: it holds no questions by their names.")
     own = {str(name): question for name, question in content.items()}

@@ -45,6 +45,13 @@ class RunFolder:
             side: self.path / f"pairs.{side}" for side in ("source", "target")
         }
 
+    def __fspath__(self) -> str:
+        """So that whatever takes a path takes a run's folder."""
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
     def checkpoints(self, until: int | None = None) -> list[Path]:
         """The checkpoints that were kept, oldest first.
 

@@ -17,6 +17,7 @@ from course.solutions import take_apart
         ("n += 1", {"n"}, {"n"}, {"n"}),
         ("a = [x for x in b if x > c]", {"b", "c"}, {"a"}, set()),
         ("rows.append(1)\nz = 1", {"rows"}, {"z"}, {"rows"}),
+        ("rows.append(f(x).sum())", {"rows", "f", "x"}, set(), {"rows"}),
         ("train(model)\nz = 1", {"train", "model"}, {"z"}, {"model"}),
         ("chart(model)", {"chart", "model"}, set(), set()),
         ("x[0] = 1", {"x"}, set(), {"x"}),

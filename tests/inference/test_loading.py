@@ -108,6 +108,19 @@ def test_a_tokenizer_of_another_model_is_refused(tokenizer, tmp_path):
         load_translator(tmp_path)
 
 
+def test_a_file_without_a_model_is_named(tmp_path):
+    """Such as a run's state, which lies beside those that have one."""
+    save_tensors(tmp_path / "state.safetensors", {"x": torch.ones(1)}, {"step": 1})
+    with pytest.raises(InputError, match=r"state\.safetensors holds no model"):
+        load_translator(tmp_path / "state.safetensors")
+
+
+def test_a_run_s_folder_is_a_path(tokenizer, tmp_path):
+    saved(tmp_path, tokenizer)
+    load_translator(RunFolder(tmp_path))
+    assert repr(RunFolder("runs/a")) == "RunFolder('runs/a')"
+
+
 def test_an_ensemble_takes_what_a_glob_gives(tokenizer, tmp_path):
     for seed in (0, 1):
         saved(tmp_path / f"seed-{seed}", tokenizer, seed)

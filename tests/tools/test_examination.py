@@ -105,6 +105,12 @@ def stored(tmp_path, content):
     return path
 
 
+def test_a_file_that_is_no_yaml_is_named(tmp_path):
+    (tmp_path / "own.yml").write_text("a: [1")
+    with pytest.raises(SystemExit, match=r"own\.yml: it is no YAML: .* line 1"):
+        drawn(tmp_path, "3a", "--private", str(tmp_path / "own.yml"))
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -54,6 +54,14 @@ def test_a_row_keeps_the_paper_s_proportions(row):
     )
 
 
+@pytest.mark.parametrize(
+    "use", [choose_rows, lambda name: next(run_table3("nowhere", name, [1]))]
+)
+def test_one_name_is_no_list_of_rows(use, unchecked_shapes):
+    with pytest.raises(InputError, match=r"give \['base'\]"):
+        use("base")
+
+
 def test_the_training_differs_between_rows_only_where_the_table_says_so():
     base = miniature("base").as_dict()
     for row in TABLE_3_ROWS:

@@ -119,7 +119,12 @@ def _is_name(node: ast.expr) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """The name that an expression such as ``model.layers[0].weight`` begins with."""
+    """The name that an expression such as ``model.layers[0].weight`` begins with.
+
+    What a function gives back is nobody's part: ``f(x)`` begins with no name.
+    """
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.Call):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return ""
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -51,6 +51,8 @@ def install() -> None:
 
 def start() -> None:
     """Open the chapters."""
+    if not own_python().exists():
+        sys.exit("There is no environment yet: run 'python classroom.py install'.")
     command = [str(own_python()), "-m", "jupyter", "lab", "notebooks"]
     subprocess.run(command, cwd=HERE, check=True)
 

@@ -17,7 +17,7 @@ from aiayn.run import RunFolder
 
 
 def load_translator(
-    path: Path | str, device: torch.device | str = "cpu"
+    path: os.PathLike | str, device: torch.device | str = "cpu"
 ) -> tuple[Translator, Tokenizer]:
     """Load a trained model and its tokenizer, ready to translate.
 
@@ -45,6 +45,11 @@ def load_translator(
     path = Path(path)
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
+    if info.get("model") is None:
+        raise InputError(
+            f"{file} holds no model, as a run's state, which a resumed training needs, "
+            "holds none: name the folder, or its best, its average or a step."
+        )
     model = restore_model(info.get("model"), weights, file)
     vocabulary = RunFolder(file.parent).tokenizer
     tokenizer = Tokenizer.load(vocabulary)

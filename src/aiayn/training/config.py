@@ -116,6 +116,11 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
+        if not isinstance(self.model, ModelConfig):
+            raise InputError(
+                "model must be a configuration, such as TransformerConfig.base(), not "
+                f"{self.model!r:.60}."
+            )
         check_sizes(1, **{name: getattr(self, name) for name in _COUNTS})
         _check_kinds(self)
         for name, (low, high) in _RANGES.items():

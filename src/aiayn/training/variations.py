@@ -121,6 +121,7 @@ def choose_rows(words: Sequence[str]) -> list[str]:
     >>> choose_rows(["B", "big"])
     ['B d_k=16', 'B d_k=32', 'big']
     """
+    _refuse_name(words)
     for word in words:
         if not any(word in (row, row.split()[0]) for row in TABLE_3_ROWS):
             raise InputError(
@@ -129,6 +130,12 @@ def choose_rows(words: Sequence[str]) -> list[str]:
             )
     chosen = (r for r in TABLE_3_ROWS if {r, r.split()[0]} & set(words))
     return list(chosen) if words else list(TABLE_3_ROWS)
+
+
+def _refuse_name(rows: Any) -> None:
+    """One name is an iterable too, of letters, some of which mean rows."""
+    if isinstance(rows, str):
+        raise InputError(f"rows is a list of names: give [{rows!r}].")
 
 
 def run_variation(row: str, seed: int, **changes: Any) -> dict[str, Any]:
@@ -217,6 +224,7 @@ def run_table3(
 
     Paper: §6.2, Table 3.
     """
+    _refuse_name(rows)
     output = Path(output)
     require_folder(output)
     for seed in seeds:

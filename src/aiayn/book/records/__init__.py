@@ -21,7 +21,8 @@ def load_record(name: str) -> dict[str, Any]:
         name: The record's file without its ending.
 
     Returns:
-        command and commit. Of a translator also config, log (one dictionary a line of
+        command and commit; of Table 3, which took more than one, commits and machines,
+        both lists. Of a translator also config, log (one dictionary a line of
         the run's log; the first names the machine), test (the score) and samples
         (sentence and translation); of the one in the page, instead of samples, what
         its page shows (see tools/record_live.py). Of the searches machine, trained_by
