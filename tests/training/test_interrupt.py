@@ -34,18 +34,3 @@ def test_a_handler_that_python_cannot_put_back_is_left_alone(monkeypatch):
     with stop_request() as request:
         assert not request.made
     assert taken == []
-
-
-@pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(),
-    reason="Python delivers signals to the main thread alone",
-)
-def test_what_is_ignored_stays_ignored():
-    """A Ctrl-C that is meant for what runs in the foreground."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with stop_request() as request:
-            signal.raise_signal(signal.SIGINT)
-            assert not request.made
-    finally:
-        signal.signal(signal.SIGINT, before)

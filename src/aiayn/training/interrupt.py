@@ -29,8 +29,7 @@ def stop_request() -> Iterator[StopRequest]:
         number: handler
         for number in (signal.SIGINT, signal.SIGTERM)
         # None: not Python's own, as inside of R, and Python could not put it back.
-        # What is ignored, as by a script's command in the background, stays ignored.
-        if (handler := signal.getsignal(number)) not in (None, signal.SIG_IGN)
+        if (handler := signal.getsignal(number)) is not None
     }
 
     def restore() -> None:
