@@ -257,7 +257,9 @@ def report(main: Callable[[], None]) -> None:
     except InputError as error:
         raise SystemExit(str(error)) from None
     except KeyboardInterrupt:
-        raise SystemExit("Stopped: the same command goes on.") from None
+        raise SystemExit(
+            "Stopped: the same command, without --fresh, goes on."
+        ) from None
 
 
 def _command(kind: str, words: list[str]) -> str:

@@ -74,8 +74,8 @@
         this.tokenizer.encode(word).map((id) => this.tokenizer.label(id)).join(" ");
       return (
         `The model does not know ${strange.map((word) => `“${word}”`).join(", ")}: no ` +
-        `sentence of its training had ${strange.length > 1 ? "them" : "it"}. It reads ${strange.map(pieces).join(", ")} and ` +
-        "will guess."
+        `sentence of its training had ${strange.length > 1 ? "them" : "it"}. ` +
+        `It reads ${strange.map(pieces).join(", ")} and will guess.`
       );
     }
   }

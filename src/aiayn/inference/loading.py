@@ -47,8 +47,8 @@ def load_translator(
     weights, info = load_tensors(file)
     if info.get("model") is None:
         raise InputError(
-            f"{file} holds no model, as a run's state, which a resumed training needs, "
-            "holds none: name the folder, or its best, its average or a step."
+            f"{file} holds no model (a run's state is for a training to go on with): "
+            "name the run's folder, or its best, its average or a step."
         )
     model = restore_model(info.get("model"), weights, file)
     vocabulary = RunFolder(file.parent).tokenizer

@@ -109,9 +109,9 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """As everywhere; but what `to_empty` makes of a table on 'meta' is filled."""
-        was_there = not self.table.is_meta
+        was_on_meta = self.table.is_meta
         super()._apply(fn, recurse)
-        if not was_there and not self.table.is_meta:
+        if was_on_meta and not self.table.is_meta:
             with torch.device("cpu"):
                 self.table.copy_(sinusoidal_positional_encoding(*self.table.shape))
         return self

@@ -53,7 +53,7 @@ def check_norm(norm: str) -> None:
 def check_pad_id(pad_id: int, vocab_size: int) -> None:
     """Padding is looked up like every token, so it must be one."""
     check_sizes(0, pad_id=pad_id)
-    if not 0 <= pad_id < vocab_size:
+    if pad_id >= vocab_size:
         raise InputError(
             f"pad_id = {pad_id} is no token: vocab_size = {vocab_size} allows 0 to "
             f"{vocab_size - 1}."
