@@ -18,8 +18,8 @@ from benchmarks.peers import PEERS, Peer
 from benchmarks.summary import gpu_lines
 
 FORMS = {
-    "compiled": "one graph by torch.compile, attention by torch's fused kernel",
-    "compiled-kernels": "the same with our kernels",
+    "compiled": "one graph by torch.compile, attention by our kernels",
+    "compiled-fused": "the same with torch's fused kernel",
     "compiled-formula": "the same with attention by its formula",
     "compiled-unsorted": "as the first, on batches of unlike lengths",
     "compiled-packed": "as the first, on rows that hold several pairs",

@@ -5,9 +5,13 @@ both: autograd, a compiler. The kernels run on a GPU, or where Triton is install
 its interpreter (`TRITON_INTERPRET=1`), which computes on a CPU what they would.
 """
 
+import json
 import math
 import os
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -179,12 +183,26 @@ def test_a_second_derivative_is_refused(device):
 
 def test_torch_finds_its_description_right():
     """Shapes and strides that a compiler counts on, and that nothing is written to."""
+    module.register_operations()
     for shape in ((7, 9), (40, 33)):
         inputs, seen, _ = drawn_inputs(shape, torch.float32, "cpu", padding)
         checks = ("test_schema", "test_faketensor", "test_autograd_registration")
         torch.library.opcheck(
             torch.ops.aiayn.attend.default, (*inputs, seen), test_utils=checks
         )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+def test_a_compilers_graph_has_the_kernels_for_all_lengths():
+    """In a process without beartype: at each of its checks a compiler would stop."""
+    script = Path(__file__).with_name("compiled_attention.py")
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["graphs"] == len(found["errors"])
+    for mask, errors in found["errors"].items():
+        assert len(errors) == 6, mask
+        assert max(errors) < 2**-6, mask  # a few roundings of bfloat16
 
 
 def on_a_gpu(length, dtype=torch.bfloat16, width=64):

@@ -13,11 +13,15 @@ The kernels are written in Triton, which torch for CUDA brings along on Linux.
 # pyright: reportMissingImports=false, reportIndexIssue=false
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.library import wrap_triton
 
 
 @triton.jit
@@ -44,15 +48,16 @@ def _write(base, rows, there, stride, values, WIDTH: tl.constexpr):
 
 @triton.jit
 def _scores(
-    query, key, scale, mask, mask_q, mask_k, rows, columns, seen, MASKED: tl.constexpr
+    query, key, mask, mask_q, mask_k, rows, columns, seen,
+    SCALE: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """A block of scores times log2(e), -inf where a query may not see a key."""
     if MASKED:
         places = mask + (rows[:, None] * mask_q + columns[None, :] * mask_k)
-        seen = seen & (tl.load(places, mask=seen, other=0) != 0)
+        seen = seen & tl.load(places, mask=seen, other=0)
     # What a product is added to: there it has the product's layout.
     hidden = tl.where(seen, 0.0, float("-inf"))
-    return tl.dot(query, tl.trans(key), hidden) * (scale * 1.4426950408889634)
+    return tl.dot(query, tl.trans(key), hidden) * (SCALE * 1.4426950408889634)
 
 
 _LENGTHS = ["queries", "keys", "mask_b", "mask_h", "mask_q"]
@@ -62,10 +67,10 @@ _LENGTHS = ["queries", "keys", "mask_b", "mask_h", "mask_q"]
 @triton.jit(do_not_specialize=_LENGTHS)
 def _forward(
     q, k, v, mask, out, denominator,
-    heads, queries, keys, scale,
+    heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l,
     mask_b, mask_h, mask_q, mask_k,
-    D_K: tl.constexpr, D_V: tl.constexpr, MASKED: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     pair = tl.program_id(0)
@@ -82,7 +87,7 @@ def _forward(
         value = _read(v + b * v_b + h * v_h, columns, real, v_l, D_V)
         seen = there[:, None] & real[None, :]
         scores = _scores(
-            query, key, scale, mask, mask_q, mask_k, rows, columns, seen, MASKED
+            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
         )
         higher = tl.maximum(largest, tl.max(scores, 1))
         finite = tl.where(higher == float("-inf"), 0.0, higher)
@@ -109,10 +114,10 @@ def _slopes(query, key, value, out, above, scores, logarithm):
 @triton.jit(do_not_specialize=_LENGTHS)
 def _backward_of_queries(
     q, k, v, mask, out, denominator, above, q_gradient,
-    heads, queries, keys, scale,
+    heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
     g_b, g_h, g_l, mask_b, mask_h, mask_q, mask_k,
-    D_K: tl.constexpr, D_V: tl.constexpr, MASKED: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     pair = tl.program_id(0)
@@ -132,20 +137,20 @@ def _backward_of_queries(
         value = _read(v + b * v_b + h * v_h, columns, real, v_l, D_V)
         seen = there[:, None] & real[None, :]
         scores = _scores(
-            query, key, scale, mask, mask_q, mask_k, rows, columns, seen, MASKED
+            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
         )
         _, below = _slopes(query, key, value, found, slope, scores, logarithm)
         gradient = tl.dot(below.to(key.dtype), key, gradient)
-    _write(q_gradient + b * g_b + h * g_h, rows, there, g_l, gradient * scale, D_K)
+    _write(q_gradient + b * g_b + h * g_h, rows, there, g_l, gradient * SCALE, D_K)
 
 
 @triton.jit(do_not_specialize=_LENGTHS)
 def _backward_of_keys(
     q, k, v, mask, out, denominator, above, q_gradient, k_gradient, v_gradient,
-    heads, queries, keys, scale,
+    heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
     f_b, f_h, f_l, g_b, g_h, g_l, e_b, e_h, e_l, mask_b, mask_h, mask_q, mask_k,
-    D_K: tl.constexpr, D_V: tl.constexpr, MASKED: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     pair = tl.program_id(0)
@@ -166,16 +171,16 @@ def _backward_of_keys(
         )
         seen = there[:, None] & real[None, :]
         scores = _scores(
-            query, key, scale, mask, mask_q, mask_k, rows, columns, seen, MASKED
+            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
         )
         weights, below = _slopes(query, key, value, found, slope, scores, logarithm)
         of_value = tl.dot(tl.trans(weights.to(slope.dtype)), slope, of_value)
         below = below.to(query.dtype)
         of_key = tl.dot(tl.trans(below), query, of_key)
         if WHOLE:  # one block holds the sentence: queries see no other keys
-            of_query = tl.dot(below, key) * scale
+            of_query = tl.dot(below, key) * SCALE
             _write(q_gradient + b * f_b + h * f_h, rows, there, f_l, of_query, D_K)
-    _write(k_gradient + b * g_b + h * g_h, columns, real, g_l, of_key * scale, D_K)
+    _write(k_gradient + b * g_b + h * g_h, columns, real, g_l, of_key * SCALE, D_K)
     _write(v_gradient + b * e_b + h * e_h, columns, real, e_l, of_value, D_V)
 
 
@@ -191,14 +196,16 @@ def attend(
         key: (batch, heads, keys, d_k).
         value: (batch, heads, keys, d_v).
         mask: Of True and False; broadcasts against (batch, heads, queries, keys).
-        context: To be written, (batch, heads, queries, d_v).
+        context: To be written, (batch, queries, heads, d_v).
         denominator: To be written, (batch, heads, queries), in 32 bits.
     """
-    call = _Call(query, key, value, mask)
-    _forward[call.pairs, call.q_blocks](
-        query, key, value, call.mask, context, denominator, *call.sizes,
-        *_strides(query, key, value, context), *call.mask.stride(), **call.options,
-    )  # fmt: skip
+    seen, mask_strides = _every_score(query, key, mask)
+    strides = *_strides(query, key, value), *_strides_of_heads(context), *mask_strides
+    for launch in _launches(query, key, value, mask):
+        _launched(_forward)[launch.pairs, launch.blocks_of(query)](
+            query, key, value, seen, context, denominator,
+            *_sizes(query, key), *strides, **launch.options,
+        )  # fmt: skip
 
 
 def attend_backward(
@@ -206,47 +213,109 @@ def attend_backward(
     context: Tensor, denominator: Tensor, above: Tensor,
     gradients: tuple[Tensor, Tensor, Tensor],
 ) -> None:  # fmt: skip
-    """Write the gradients of queries, keys and values, given the context's."""
-    call = _Call(query, key, value, mask)
-    given = query, key, value, call.mask, context, denominator, above
-    strides = _strides(query, key, value, context, above)
-    if not call.options["WHOLE"]:
-        _backward_of_queries[call.pairs, call.q_blocks](
-            *given, gradients[0], *call.sizes, *strides, *_strides(gradients[0]),
-            *call.mask.stride(), **call.options,
+    """Write the gradients of queries, keys and values, given the context's.
+
+    Args:
+        query: As `attend`; and so are the next three.
+        key: See there.
+        value: See there.
+        mask: See there.
+        context: What `attend` wrote.
+        denominator: And this.
+        above: The context's gradient, (batch, queries, heads, d_v).
+        gradients: To be written, each (batch, length, heads, width).
+    """
+    seen, mask_strides = _every_score(query, key, mask)
+    given = query, key, value, seen, context, denominator, above
+    strides = *_strides(query, key, value), *_strides_of_heads(context, above)
+    for launch in _launches(query, key, value, mask):
+        if not launch.options["WHOLE"]:
+            _launched(_backward_of_queries)[launch.pairs, launch.blocks_of(query)](
+                *given, gradients[0], *_sizes(query, key), *strides,
+                *_strides_of_heads(gradients[0]), *mask_strides, **launch.options,
+            )  # fmt: skip
+        _launched(_backward_of_keys)[launch.pairs, launch.blocks_of(key)](
+            *given, *gradients, *_sizes(query, key), *strides,
+            *_strides_of_heads(*gradients), *mask_strides, **launch.options,
         )  # fmt: skip
-    _backward_of_keys[call.pairs, call.k_blocks](
-        *given, *gradients, *call.sizes, *strides, *_strides(*gradients),
-        *call.mask.stride(), **call.options,
-    )  # fmt: skip
 
 
-class _Call:
-    """What all kernels are told of an attention: its sizes and its blocks."""
+@dataclass(frozen=True)
+class _Launch:
+    """Kernels whose blocks are of one size."""
 
-    def __init__(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
-    ) -> None:
-        (batch, heads, queries, d_k), keys = query.shape, key.size(2)
-        self.pairs = batch * heads
-        self.sizes = heads, queries, keys, 1 / math.sqrt(d_k)
-        # For every score, as bytes, without a copy; none is read if there is no mask.
-        seen = query.new_empty((), dtype=torch.bool) if mask is None else mask
-        self.mask = seen.view(torch.uint8).expand(batch, heads, queries, keys)
-        longest = max(queries, keys)
-        block = 16 if longest <= 16 else 32 if longest <= 32 else 64
-        self.q_blocks, self.k_blocks = -(-queries // block), max(1, -(-keys // block))
-        self.options = {
-            "D_K": d_k,
-            "D_V": value.size(3),
-            "MASKED": mask is not None,
+    block: int
+    pairs: int
+    """How many have sentences of a length for it: all pairs of a sentence and a head,
+    or none, for which nothing is launched."""
+    options: dict[str, Any]
+
+    def blocks_of(self, places: Tensor) -> int:
+        """How many it takes for a sentence."""
+        return -(-places.size(2) // self.block) or 1
+
+
+def _launches(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> Iterator[_Launch]:
+    """One: the smallest block that holds a sentence, or several of the largest.
+
+    A compiler's graph, which serves all lengths, has one for each size of a block. It
+    finds out which it has to launch when it runs.
+    """
+    pairs = query.size(0) * query.size(1)
+    longest: Any = torch.sym_max(query.size(2), key.size(2))
+    options = {
+        "D_K": query.size(3),
+        "D_V": value.size(3),
+        "SCALE": 1 / math.sqrt(query.size(3)),
+        "MASKED": mask is not None,
+    }
+    shorter = 0
+    for block, most in ((16, 16), (32, 32), (64, 64), (64, None)):
+        here = _clipped(longest - shorter)
+        if most is not None:
+            here, shorter = here * _clipped(most + 1 - longest), most
+        if type(here) is int and not here:
+            continue
+        blocks = {
             "BLOCK_Q": block,
             "BLOCK_K": block,
-            "WHOLE": longest <= block,
+            "WHOLE": most is not None,
             "num_warps": block // 16,
-            "num_stages": 1 if longest <= block else 2,
+            "num_stages": 1 if most else 2,
         }
+        yield _Launch(block, pairs * here, options | blocks)
+
+
+def _clipped(number: Any) -> Any:
+    """1 for positive numbers, 0 for all others; a compiler asks for none."""
+    return torch.sym_min(1, torch.sym_max(0, number))
+
+
+def _sizes(query: Tensor, key: Tensor) -> tuple[int, int, int]:
+    return query.size(1), query.size(2), key.size(2)
+
+
+def _every_score(
+    query: Tensor, key: Tensor, mask: Tensor | None
+) -> tuple[Tensor, tuple[int, ...]]:
+    """What says whether a score is seen, and the strides by which to find it there."""
+    if mask is None:
+        return query, (0, 0, 0, 0)  # which nobody reads
+    return mask, mask.expand(*query.shape[:3], key.size(2)).stride()
+
+
+def _launched(kernel: Any) -> Any:
+    """The kernel, or in a compiler's graph what stands for it there."""
+    return wrap_triton(kernel) if isinstance(kernel, triton.JITFunction) else kernel
 
 
 def _strides(*tensors: Tensor) -> list[int]:
+    """From pair to pair, from head to head, and from place to place."""
     return [stride for tensor in tensors for stride in tensor.stride()[:3]]
+
+
+def _strides_of_heads(*tensors: Tensor) -> list[int]:
+    """The same of tensors in which heads lie within places."""
+    return _strides(*(tensor.transpose(1, 2) for tensor in tensors))

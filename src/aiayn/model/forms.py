@@ -8,7 +8,7 @@ another library (`products`), dropout by integers (`dropout`), the loss in chunk
 that the paper's formula shows, and asks here which is wanted. Tests hold the two equal
 (of dropout, which draws other numbers, its share and scale), and `benchmarks/` measures
 what all of them bring together. `torch.compile` gets the plain form; for a GPU it gets
-torch's fused attention and `narrow`, too.
+`gpu_attention` and `narrow`, too.
 
 The fast form has first derivatives only, since its gradients are written out by hand
 (`first_order`). Whoever wants second ones, forward-mode differentiation, or many

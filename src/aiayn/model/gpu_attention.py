@@ -1,18 +1,19 @@
 """Equation (1) on a GPU, by kernels of our own (`attention_kernels`) or by torch's.
 
 With a mask of padding torch takes a kernel that was made for sequences of hundreds of
-tokens. On an H200, ours need a quarter of its time (`benchmarks/records/gpu.json`). But
-in a compiled graph Python asks for ours, a compiler's own code for torch's, and a step
-with ours waits for Python. So a compiled graph has torch's kernel. Ours compute short
-sentences in 16 bits where there is no compiler, above all in steps that are recorded
-(`aiayn.training.recorded_step`), in which nobody has to ask.
+tokens. On an H200, ours need a third of its time (`benchmarks/records/gpu.json`). A
+compiled graph launches them from its own code, and so has them for all lengths. Without
+a compiler Python asks for each, which pays for short sentences only, and above all in
+steps that are recorded (`aiayn.training.recorded_step`), in which nobody has to ask.
 
-Where there are no such kernels, the formulas below compute what they do.
+Ours take numbers of 16 bits and a few widths of heads. Elsewhere a compiled graph has
+torch's kernel, and where there is no such GPU the formulas below compute what ours do.
 """
 
 import math
-from functools import cache
+from collections.abc import Callable
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import torch
@@ -27,75 +28,52 @@ WIDTHS = (16, 32, 64, 128)
 TRITON = find_spec("triton") is not None
 # With more queries or keys torch's kernel pays.
 SHORT = 32
-# The bug clinic imports copies of this package: each has operations of its own.
-_PACKAGE = __name__.partition(".")[0]
 
 
-@torch.library.custom_op(f"{_PACKAGE}::attend", mutates_args=())
 def _attend(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The context, and the logarithm of each softmax's denominator."""
+    """The context, (batch, queries, heads, d_v), and each denominator's logarithm."""
     query, key, value = (_side_by_side(x) for x in (query, key, value))
-    context, denominator = _nothing(query, key, value, mask)
     if _has_kernels(query.device):
         from aiayn.model.attention_kernels import attend
 
+        context = _empty(query, value.size(3))
+        denominator = query.new_empty(query.shape[:3], dtype=torch.float32)
         with torch.cuda.device_of(query):  # Triton asks for no tensor's own
             attend(query, key, value, mask, context, denominator)
-    else:
-        logarithms = _scores(query, key, mask).logsumexp(-1)
-        denominator.copy_(logarithms.masked_fill(logarithms == -math.inf, math.inf))
-        context.copy_(_weights(query, key, mask, denominator).to(value) @ value)
-    return context, denominator
+        return context, denominator
+    logarithms = _scores(query, key, mask).logsumexp(-1)
+    denominator = logarithms.masked_fill(logarithms == -math.inf, math.inf)
+    context = _weights(query, key, mask, denominator).to(value) @ value
+    return context.transpose(1, 2).contiguous(), denominator
 
 
-@_attend.register_fake
-def _nothing(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The same with memory that nobody has written to."""
-    context = _empty(query, query.size(2), value.size(3))
-    return context, query.new_empty(query.shape[:3], dtype=torch.float32)
-
-
-@torch.library.custom_op(f"{_PACKAGE}::attend_backward", mutates_args=())
 def _attend_backward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
     context: Tensor, denominator: Tensor, above: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of queries, keys and values, given the context's."""
+    """The gradients of the first three, given the context's; laid out as that is."""
     query, key, value = (_side_by_side(x) for x in (query, key, value))
     above = _side_by_side(above)
-    gradients = _no_gradients(query, key, value, mask, context, denominator, above)
     if _has_kernels(query.device):
         from aiayn.model.attention_kernels import attend_backward
 
+        gradients = _empty(query), _empty(key), _empty(value)
         given = query, key, value, mask, context, denominator, above, gradients
         with torch.cuda.device_of(query):
             attend_backward(*given)
-    else:
-        weights = _weights(query, key, mask, denominator)
-        mean = (context.float() * above).sum(-1, keepdim=True)
-        # dL/dscores = w (g - Σ w g), g being dL/dweights.
-        below = weights * ((above @ value.mT).float() - mean) / math.sqrt(query.size(3))
-        gradients[0].copy_(below.to(key) @ key)
-        gradients[1].copy_(below.mT.to(query) @ query)
-        gradients[2].copy_(weights.mT.to(above) @ above)
-    return gradients
-
-
-@_attend_backward.register_fake
-def _no_gradients(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
-    context: Tensor, denominator: Tensor, above: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same with memory that nobody has written to."""
-    return (
-        _empty(query, query.size(2), query.size(3)),
-        _empty(key, key.size(2), key.size(3)),
-        _empty(value, value.size(2), value.size(3)),
-    )
+        return gradients
+    weights = _weights(query, key, mask, denominator)
+    mean = (context.float() * above).sum(-1).transpose(1, 2)[..., None]
+    above = above.transpose(1, 2)
+    # dL/dscores = w (g - Σ w g), g being dL/dweights.
+    below = weights * ((above @ value.mT).float() - mean) / math.sqrt(query.size(3))
+    of_heads = (
+        below.to(key) @ key, below.mT.to(query) @ query, weights.mT.to(above) @ above
+    )  # fmt: skip
+    of_query, of_key, of_value = (x.transpose(1, 2).contiguous() for x in of_heads)
+    return of_query, of_key, of_value
 
 
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
@@ -109,10 +87,10 @@ def _weights(
     return (_scores(query, key, mask) - denominator[..., None]).exp()
 
 
-def _empty(like: Tensor, length: int, width: int) -> Tensor:
-    """What heads write, in memory side by side: to concatenate them is no copy."""
-    batch, heads = like.shape[:2]
-    return like.new_empty(batch, length, heads, width).transpose(1, 2)
+def _empty(like: Tensor, width: int | None = None) -> Tensor:
+    """What heads write, within places: to concatenate them is no copy."""
+    batch, heads, length, own_width = like.shape
+    return like.new_empty(batch, length, heads, own_width if width is None else width)
 
 
 def _side_by_side(x: Tensor) -> Tensor:
@@ -120,14 +98,39 @@ def _side_by_side(x: Tensor) -> Tensor:
     return x if x.stride(3) == 1 else x.contiguous()
 
 
-@cache
 def _has_kernels(device: torch.device) -> bool:
     """Whether it multiplies pairs of 16-bit numbers, and Triton is installed."""
-    return (
-        device.type == "cuda"
-        and TRITON
-        and torch.cuda.get_device_capability(device) >= (8, 0)
-    )
+    if device.type != "cuda" or not TRITON:
+        return False
+    return torch.cuda.get_device_properties(device).major >= 8
+
+
+_operations: list[Any] = []
+_registering = Lock()
+
+
+def register_operations() -> None:
+    """Have torch know both functions above, and a compiler look into them.
+
+    Whoever compiles for a GPU calls it beforehand; without a compiler the first
+    attention does. Not at import: the part of torch that looks into kernels of Triton's
+    takes a second to import.
+    """
+    with _registering:
+        if not _operations:
+            attend = _registered(_attend)
+            attend.register_autograd(_gradients, setup_context=_keep)
+            _operations.extend((attend, _registered(_attend_backward)))
+
+
+def _registered(function: Callable[..., Any]) -> Any:
+    # The bug clinic imports copies of this package: each has operations of its own.
+    name = f"{__name__.partition('.')[0]}::{function.__name__.lstrip('_')}"
+    if TRITON:
+        return torch.library.triton_op(name, function, mutates_args=())
+    operation = torch.library.custom_op(name, function, mutates_args=())
+    operation.register_fake(function)
+    return operation
 
 
 def _keep(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
@@ -136,10 +139,8 @@ def _keep(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
 
 @first_order
 def _gradients(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-    return *_attend_backward(*ctx.saved_tensors, grad_outputs[0]), None
-
-
-_attend.register_autograd(_gradients, setup_context=_keep)
+    found = _operations[1](*ctx.saved_tensors, grad_outputs[0])
+    return *(gradient.transpose(1, 2) for gradient in found), None
 
 
 def gpu_attention(
@@ -159,10 +160,18 @@ def gpu_attention(
 
     Paper: §3.2.1, equation (1).
     """
-    if is_compiled():
+    if is_compiled() and not _goes_to_ours(query, key, value):
         added = None if mask is None else _by_eights(mask, query.dtype)
         return F.scaled_dot_product_attention(query, key, value, added)
-    return _attend(query, key, value, mask)[0]
+    if not _operations:
+        register_operations()
+    return _operations[0](query, key, value, mask)[0].transpose(1, 2)
+
+
+def _goes_to_ours(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """In a compiled graph, to which nobody can add an operation any more."""
+    there = len(_operations) > 0 and _has_kernels(query.device)
+    return there and fit(query, key, value)
 
 
 def _by_eights(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -103,7 +103,7 @@ class Decoder(nn.Module):
             The states, and each layer's weights of self-attention and cross-attention
             if they are wanted.
         """
-        caches = memory if isinstance(memory, list) else self.start(memory)
+        caches = memory if isinstance(memory, list) else self._caches(memory)
         all_self, all_cross = [], []
         for layer, cache in zip(self.layers, caches, strict=True):
             x, self_weights, cross_weights = layer(
@@ -118,12 +118,15 @@ class Decoder(nn.Module):
         self, memory: Float[Tensor, "sentences source_length d_model"]
     ) -> list[LayerCache]:
         """One cache a layer, nothing written yet."""
-        layers = cast(Iterable[DecoderLayer], self.layers)
-        caches = [layer.start(memory) for layer in layers]
+        caches = self._caches(memory)
         for cache in caches:  # put in order once, for every step reads all of it
             cache.memory_keys = cache.memory_keys.contiguous()
             cache.memory_values = cache.memory_values.contiguous()
         return caches
+
+    def _caches(self, memory: Tensor) -> list[LayerCache]:
+        layers = cast(Iterable[DecoderLayer], self.layers)
+        return [layer.start(memory) for layer in layers]
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:

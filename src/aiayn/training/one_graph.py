@@ -6,14 +6,17 @@ batches only, and the next batch has everything compiled again. And it takes a n
 the model's, a rate of dropout, say, for one that will vary too, finds out at the end
 that it must not, and begins anew.
 
-For a GPU its attention is torch's fused kernel, and all else the plain form
-(`aiayn.model.forms`).
+For a GPU its attention is kernels of ours, where they fit, or torch's fused one
+(`aiayn.model.gpu_attention`), and all else the plain form (`aiayn.model.forms`).
 """
 
 from contextlib import suppress
 from typing import Any
 
+import torch
 from torch import nn
+
+from aiayn.model.gpu_attention import register_operations
 
 
 def compile_as_one(module: nn.Module, **options: Any) -> None:
@@ -24,6 +27,8 @@ def compile_as_one(module: nn.Module, **options: Any) -> None:
         options: Further ones of `torch.compile`.
     """
     tell_sizes_from_numbers()
+    if torch.cuda.is_available():
+        register_operations()
     module.compile(dynamic=True, **options)
 
 

@@ -1,0 +1,74 @@
+"""Run by test_gpu_attention.py in a process of its own, on a GPU: attention, compiled.
+
+Prints JSON: how many graphs there were, and for each kind of mask and each pair of
+lengths the largest relative error of context and gradients against float64.
+"""
+
+import json
+
+import torch
+from torch._dynamo.utils import counters
+
+from aiayn.model import scaled_dot_product_attention
+from aiayn.model.gpu_attention import gpu_attention, register_operations
+from aiayn.training.one_graph import tell_sizes_from_numbers
+
+LENGTHS = [(9, 7), (33, 20), (64, 64), (20, 70), (130, 65), (5, 300)]
+
+
+def padding(rows, queries, keys):
+    """Sources of unlike lengths."""
+    lengths = torch.randint(1, keys + 1, (rows, 1), device="cuda")
+    return (torch.arange(keys, device="cuda") < lengths)[:, None, None]
+
+
+def some(rows, queries, keys):
+    """Of each row its own; some queries see nothing."""
+    return torch.rand(rows, 1, queries, keys, device="cuda") < 0.3
+
+
+def nothing(rows, queries, keys):
+    """Everything is seen."""
+    return
+
+
+def relative(found, expected):
+    """How far off, in the norm."""
+    return float((found.double() - expected).norm() / expected.norm())
+
+
+def heads(rows, length, width):
+    """As `MultiHeadAttention` splits them: heads lie within positions."""
+    drawn = torch.randn(rows, length, 8, width, device="cuda", dtype=torch.bfloat16)
+    return drawn.transpose(1, 2).requires_grad_()
+
+
+def main():
+    """Compile once for each kind of mask, and compare."""
+    torch.manual_seed(1)
+    tell_sizes_from_numbers()
+    register_operations()
+    errors = {}
+    for mask in (padding, some, nothing):
+        compiled = torch.compile(gpu_attention, dynamic=True, fullgraph=True)
+        errors[mask.__name__] = []
+        for rows, (queries, keys) in enumerate(LENGTHS, start=2):
+            inputs = (
+                heads(rows, queries, 64),
+                heads(rows, keys, 64),
+                heads(rows, keys, 32),
+            )
+            seen = mask(rows, queries, keys)
+            context = compiled(*inputs, seen)
+            above = torch.randn_like(context)
+            exact = [x.detach().double().requires_grad_() for x in inputs]
+            expected, _ = scaled_dot_product_attention(*exact, seen)
+            found = [context, *torch.autograd.grad(context, inputs, above)]
+            wanted = [expected, *torch.autograd.grad(expected, exact, above.double())]
+            pairs = zip(found, wanted, strict=True)
+            errors[mask.__name__].append(max(relative(*pair) for pair in pairs))
+    print(json.dumps({"graphs": counters["stats"]["unique_graphs"], "errors": errors}))
+
+
+if __name__ == "__main__":
+    main()
