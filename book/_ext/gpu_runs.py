@@ -12,6 +12,7 @@ from aiayn.book.records import load_record
 Record = dict[str, Any]
 TRANSLATORS = [f"multi30k-en-de-gpu-{number}" for number in (1, 2, 3)]
 SAME_ON_A_PROCESSOR = [f"multi30k-en-de-rotary-{seed}" for seed in (1, 2, 3, 4)]
+WIDTHS = "multi30k-gpu-widths"
 TABLE, TABLE_ON_A_PROCESSOR = "table3-gpu", "table3"
 
 
@@ -23,6 +24,7 @@ class GpuRuns(SphinxDirective):
         others = list(map(load_record, SAME_ON_A_PROCESSOR))
         return [
             *paragraphs(translator_words(translators, others), translators[-1]),
+            *paragraphs(width_words(load_record(WIDTHS)), load_record(WIDTHS)),
             *paragraphs(table_words(table, load_record(TABLE_ON_A_PROCESSOR)), table),
         ]
 
@@ -38,17 +40,45 @@ def translator_words(records: list[Record], others: list[Record]) -> str:
     )
     minutes = [other["log"][-1]["seconds"] / 60 for other in others]
     return (
-        f"The translator of chapter 16, {len(records)} times on one "
-        f"{begin['machine']['gpu']}, with seeds {', '.join(seeds)}: {end['step']:,} "
-        "steps, with the loss on the validation split now and then, took "
-        f"{min(taken):.0f} to {max(taken):.0f} seconds, and the whole command, from "
-        f"Python's start to averaged weights, {min(commands):.0f} to "
-        f"{max(commands):.0f}. On test2016 they have {min(ours):.1f} to "
-        f"{max(ours):.1f} BLEU, {mean(ours):.1f} in the mean. On a processor "
-        f"{len(others)} seeds have {min(theirs):.1f} to {max(theirs):.1f}, "
-        f"{mean(theirs):.1f} in the mean, after {min(minutes):.0f} to "
-        f"{max(minutes):.0f} minutes with one thread or two, in which some validation "
+        f"The translator of chapter 16, but with {_width(records)} numbers inside of a "
+        f"feed-forward network instead of {_width(others)}, {len(records)} times on "
+        f"one {begin['machine']['gpu']}, with seeds {', '.join(seeds)}: "
+        f"{end['step']:,} steps instead of {others[0]['config']['steps']:,}, with the "
+        "loss on the validation split now and then, took "
+        f"{_range(taken)} seconds, and the whole command, from Python's start to "
+        f"averaged weights, {_range(commands)}. On test2016 they have {min(ours):.1f} "
+        f"to {max(ours):.1f} BLEU, {mean(ours):.1f} in the mean. Chapter 16's own, "
+        f"on a processor and with {len(others)} seeds, have {min(theirs):.1f} to "
+        f"{max(theirs):.1f}, {mean(theirs):.1f} in the mean, after "
+        f"{_range(minutes)} minutes with one thread or two, in which some validation "
         "sentences were translated, too."
+    )
+
+
+def _range(seconds: list[float]) -> str:
+    """From the least to the most, in whole numbers."""
+    return " to ".join(dict.fromkeys(f"{f(seconds):.0f}" for f in (min, max)))
+
+
+def _width(records: list[Record]) -> int:
+    return records[0]["config"]["model"]["d_ff"]
+
+
+def width_words(record: Record) -> str:
+    """How the width was chosen."""
+    widths = dict.fromkeys(run["d_ff"] for run in record["runs"])
+    scores = {
+        width: [run["bleu"] for run in record["runs"] if run["d_ff"] == width]
+        for width in widths
+    }
+    told = "; ".join(
+        f"with {width}, " + " and ".join(f"{score:.1f}" for score in found)
+        for width, found in scores.items()
+    )
+    return (
+        "The width was chosen on the validation split, by trainings with other seeds "
+        f"and {record['steps']:,} steps, which had there, in BLEU, {told}. The steps "
+        "are as many as a minute holds."
     )
 
 

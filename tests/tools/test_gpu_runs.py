@@ -12,9 +12,9 @@ def a_run(row, seed, perplexity, seconds=20.0):
     }
 
 
-def a_translator(bleu, seconds, command_seconds=0.0, seed=1):
+def a_translator(bleu, seconds, command_seconds=0.0, seed=1, width=7):
     return {
-        "config": {"seed": seed},
+        "config": {"seed": seed, "steps": 8000, "model": {"d_ff": width}},
         "log": [
             {"machine": {"gpu": "NVIDIA T4"}},
             {"step": 8000, "seconds": seconds},
@@ -26,13 +26,24 @@ def a_translator(bleu, seconds, command_seconds=0.0, seed=1):
 
 def test_translators_stand_beside_those_of_a_processor():
     ours = [a_translator(39.5, 30.4, 99.6), a_translator(40.7, 31.2, 90.1, seed=2)]
-    others = [a_translator(40.0, 600.0), a_translator(41.26, 1200.0)]
+    others = [a_translator(40.0, 600.0, width=5), a_translator(41.26, 1200.0)]
     said = gpu_runs.translator_words(ours, others)
+    assert "but with 7 numbers inside of a feed-forward network instead of 5" in said
     assert "2 times on one NVIDIA T4, with seeds 1, 2: 8,000 steps" in said
     assert "took 30 to 31 seconds" in said
     assert "averaged weights, 90 to 100." in said
     assert "they have 39.5 to 40.7 BLEU, 40.1 in the mean" in said
-    assert "2 seeds have 40.0 to 41.3, 40.6 in the mean, after 10 to 20 min" in said
+    assert "with 2 seeds, have 40.0 to 41.3, 40.6 in the mean, after 10 to 20" in said
+
+
+def test_widths_stand_with_the_scores_of_their_seeds():
+    runs = [
+        {"d_ff": width, "seed": seed, "bleu": bleu}
+        for width, seed, bleu in ((5, 1, 40.04), (5, 2, 39.0), (7, 1, 40.26))
+    ]
+    said = gpu_runs.width_words({"steps": 12000, "runs": runs})
+    assert "12,000 steps" in said
+    assert "in BLEU, with 5, 40.0 and 39.0; with 7, 40.3." in said
 
 
 def test_a_table_stands_beside_the_same_rows_of_a_processor():

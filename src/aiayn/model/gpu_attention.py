@@ -1,7 +1,7 @@
 """Equation (1) on a GPU, by kernels of our own (`attention_kernels`) or by torch's.
 
 With a mask of padding torch takes a kernel that was made for sequences of hundreds of
-tokens. On an H200, ours need a third of its time (`benchmarks/records/gpu.json`). A
+tokens. On an H200, ours need a quarter of its time (`benchmarks/records/gpu.json`). A
 compiled graph launches them from its own code, and so has them for all lengths. Without
 a compiler Python asks for each, which pays for short sentences only, and above all in
 steps that are recorded (`aiayn.training.recorded_step`), in which nobody has to ask.
