@@ -1,5 +1,6 @@
 """The directive ``{gpu-runs}``: what was trained on a GPU, beside a processor's."""
 
+from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
@@ -60,6 +61,12 @@ def _range(seconds: list[float]) -> str:
     return " to ".join(dict.fromkeys(f"{f(seconds):.0f}" for f in (min, max)))
 
 
+def _distance(scores: Iterable[float]) -> float:
+    """Between the best and the worst."""
+    found = list(scores)
+    return max(found) - min(found)
+
+
 def _width(records: list[Record]) -> int:
     return records[0]["config"]["model"]["d_ff"]
 
@@ -76,9 +83,11 @@ def width_words(record: Record) -> str:
         for width, found in scores.items()
     )
     return (
-        "The width was chosen on the validation split, by trainings with other seeds "
-        f"and {record['steps']:,} steps, which had there, in BLEU, {told}. The steps "
-        "are as many as a minute holds."
+        "The steps are as many as fit into a minute with the whole command. The width "
+        "was chosen on the validation split, by longer trainings with other seeds: "
+        f"after {record['steps']:,} steps they have there, in BLEU, {told}. The "
+        f"widths' means differ by {_distance(map(mean, scores.values())):.1f}, seeds "
+        f"of one width by up to {max(map(_distance, scores.values())):.1f}."
     )
 
 

@@ -18,7 +18,7 @@ from aiayn.book.colours import KEY, QUERY
 from aiayn.book.plots import figure, use_theme
 from benchmarks import reckoning, summary
 
-SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000)
+SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000)
 """Target tokens a second of one GPU."""
 
 

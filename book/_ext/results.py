@@ -236,7 +236,8 @@ def _machine(record: dict[str, Any]) -> dict[str, Any]:
 
 def _in_words(machine: dict[str, Any]) -> str:
     threads = machine["threads"]
-    return f"{machine['processor']}, {threads} thread{'s' if threads > 1 else ''}"
+    parts = machine["processor"], f"{threads} thread{'s' if threads > 1 else ''}"
+    return ", ".join((*parts, *filter(None, [machine.get("gpu")])))
 
 
 def _mean(runs: list[dict[str, Any]], score: str) -> float:

@@ -42,8 +42,11 @@ def test_widths_stand_with_the_scores_of_their_seeds():
         for width, seed, bleu in ((5, 1, 40.04), (5, 2, 39.0), (7, 1, 40.26))
     ]
     said = gpu_runs.width_words({"steps": 12000, "runs": runs})
-    assert "12,000 steps" in said
-    assert "in BLEU, with 5, 40.0 and 39.0; with 7, 40.3." in said
+    assert (
+        "after 12,000 steps they have there, in BLEU, with 5, 40.0 and 39.0; " in said
+    )
+    assert "; with 7, 40.3." in said
+    assert "means differ by 0.7, seeds of one width by up to 1.0" in said
 
 
 def test_a_table_stands_beside_the_same_rows_of_a_processor():

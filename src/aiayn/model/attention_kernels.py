@@ -246,8 +246,8 @@ class _Launch:
 
     block: int
     pairs: int
-    """How many have sentences of a length for it: all pairs of a sentence and a head,
-    or none, for which nothing is launched."""
+    """Of a sentence and a head; 0 if the batch's lengths want another block: then
+    nothing is launched."""
     options: dict[str, Any]
 
     def blocks_of(self, places: Tensor) -> int:
@@ -271,11 +271,8 @@ def _launches(
         "SCALE": 1 / math.sqrt(query.size(3)),
         "MASKED": mask is not None,
     }
-    shorter = 0
-    for block, most in ((16, 16), (32, 32), (64, 64), (64, None)):
-        here = _clipped(longest - shorter)
-        if most is not None:
-            here, shorter = here * _clipped(most + 1 - longest), most
+    for block, shorter, most in _BLOCKS:
+        here = _fits(longest, shorter, most)
         if type(here) is int and not here:
             continue
         blocks = {
@@ -288,9 +285,16 @@ def _launches(
         yield _Launch(block, pairs * here, options | blocks)
 
 
-def _clipped(number: Any) -> Any:
-    """1 for positive numbers, 0 for all others; a compiler asks for none."""
-    return torch.sym_min(1, torch.sym_max(0, number))
+_BLOCKS = ((16, 0, 16), (32, 16, 32), (64, 32, 64), (64, 64, None))
+"""Sizes of blocks, and for sentences of which lengths: longer than, and at most."""
+
+
+def _fits(longest: Any, shorter: int, most: int | None) -> Any:
+    """1 if shorter < longest <= most, or else 0, without asking a compiler which."""
+    above = torch.sym_min(1, torch.sym_max(0, longest - shorter))
+    if most is None:
+        return above
+    return above * torch.sym_min(1, torch.sym_max(0, most + 1 - longest))
 
 
 def _sizes(query: Tensor, key: Tensor) -> tuple[int, int, int]:

@@ -1,10 +1,11 @@
 """Equation (1) on a GPU, by kernels of our own (`attention_kernels`) or by torch's.
 
 With a mask of padding torch takes a kernel that was made for sequences of hundreds of
-tokens. On an H200, ours need a quarter of its time (`benchmarks/records/gpu.json`). A
-compiled graph launches them from its own code, and so has them for all lengths. Without
-a compiler Python asks for each, which pays for short sentences only, and above all in
-steps that are recorded (`aiayn.training.recorded_step`), in which nobody has to ask.
+tokens. For sentences of 27 in the mean ours need a quarter of its time on an H200
+(`benchmarks/records/gpu.json`). A compiled graph launches them from its own code, and
+has them for all lengths, since it is one graph. Without a compiler Python asks for
+each, which pays for short sentences only, and above all in steps that are recorded
+(`aiayn.training.recorded_step`), in which nobody has to ask.
 
 Ours take numbers of 16 bits and a few widths of heads. Elsewhere a compiled graph has
 torch's kernel, and where there is no such GPU the formulas below compute what ours do.
@@ -26,7 +27,7 @@ from aiayn.model.forms import first_order, is_compiled, is_plain
 WIDTHS = (16, 32, 64, 128)
 """Of a head's queries, keys and values: what the kernels multiply at once."""
 TRITON = find_spec("triton") is not None
-# With more queries or keys torch's kernel pays.
+# With more queries or keys torch's kernel pays, unless the graph is compiled.
 SHORT = 32
 
 
@@ -112,9 +113,9 @@ _registering = Lock()
 def register_operations() -> None:
     """Have torch know both functions above, and a compiler look into them.
 
-    Whoever compiles for a GPU calls it beforehand; without a compiler the first
-    attention does. Not at import: the part of torch that looks into kernels of Triton's
-    takes a second to import.
+    Whoever compiles for a GPU calls it beforehand, or the graph has torch's kernel;
+    without a compiler the first attention does. Not at import: the part of torch that
+    looks into kernels of Triton's takes a second to import.
     """
     with _registering:
         if not _operations:
@@ -160,7 +161,7 @@ def gpu_attention(
 
     Paper: §3.2.1, equation (1).
     """
-    if is_compiled() and not _goes_to_ours(query, key, value):
+    if torch.compiler.is_compiling() and not _can_be_called(query, key, value):
         added = None if mask is None else _by_eights(mask, query.dtype)
         return F.scaled_dot_product_attention(query, key, value, added)
     if not _operations:
@@ -168,8 +169,8 @@ def gpu_attention(
     return _operations[0](query, key, value, mask)[0].transpose(1, 2)
 
 
-def _goes_to_ours(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """In a compiled graph, to which nobody can add an operation any more."""
+def _can_be_called(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether a graph may have our kernels: torch must know them by now."""
     there = len(_operations) > 0 and _has_kernels(query.device)
     return there and fit(query, key, value)
 
