@@ -53,8 +53,10 @@ def _scores(
 ):  # fmt: skip
     """A block of scores times log2(e), -inf where a query may not see a key."""
     if MASKED:
+        # As bytes: truths would go through shared memory in 32 bits each.
+        mask = mask.to(tl.pointer_type(tl.uint8), bitcast=True)
         places = mask + (rows[:, None] * mask_q + columns[None, :] * mask_k)
-        seen = seen & tl.load(places, mask=seen, other=0)
+        seen = seen & (tl.load(places, mask=seen, other=0) != 0)
     # What a product is added to: there it has the product's layout.
     hidden = tl.where(seen, 0.0, float("-inf"))
     return tl.dot(query, tl.trans(key), hidden) * (SCALE * 1.4426950408889634)
