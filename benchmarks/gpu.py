@@ -23,6 +23,7 @@ FORMS = {
     "compiled-formula": "the same with attention by its formula",
     "compiled-unsorted": "as the first, on batches of unlike lengths",
     "compiled-packed": "as the first, on rows that hold several pairs",
+    "compiled-fused-packed": "as the second, on such rows",
     "eager": "no compiler; short sentences by our kernels, loss in chunks",
     "plain": "every formula as it stands, no compiler",
 }

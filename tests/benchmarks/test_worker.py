@@ -66,7 +66,11 @@ def test_forms_without_a_compiler_take_the_same_steps(save, monkeypatch):
 
 def test_a_form_takes_the_batches_that_its_name_ends_in():
     found = {form: gpu._kind(form) for form in gpu.FORMS}
-    others = {"compiled-unsorted": "unsorted", "compiled-packed": "packed"}
+    others = {
+        "compiled-unsorted": "unsorted",
+        "compiled-packed": "packed",
+        "compiled-fused-packed": "packed",
+    }
     assert found == dict.fromkeys(gpu.FORMS, "sorted") | others
 
 
