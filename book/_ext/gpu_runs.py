@@ -56,9 +56,10 @@ def translator_words(records: list[Record], others: list[Record]) -> str:
     )
 
 
-def _range(seconds: list[float]) -> str:
+def _range(times: list[float]) -> str:
     """From the least to the most, in whole numbers."""
-    return " to ".join(dict.fromkeys(f"{f(seconds):.0f}" for f in (min, max)))
+    least, most = (f"{time:.0f}" for time in (min(times), max(times)))
+    return least if least == most else f"{least} to {most}"
 
 
 def _distance(scores: Iterable[float]) -> float:

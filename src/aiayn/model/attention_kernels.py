@@ -253,7 +253,7 @@ class _Launch:
     options: dict[str, Any]
 
     def blocks_of(self, places: Tensor) -> int:
-        """How many it takes for a sentence."""
+        """How many it takes for a sentence; where there are no keys, one of zeros."""
         return -(-places.size(2) // self.block) or 1
 
 

@@ -60,7 +60,11 @@ def _attend_backward(
     if _has_kernels(query.device):
         from aiayn.model.attention_kernels import attend_backward
 
-        gradients = _empty(query), _empty(key), _empty(value)
+        gradients = (
+            _empty(query, query.size(3)),
+            _empty(key, key.size(3)),
+            _empty(value, value.size(3)),
+        )
         given = query, key, value, mask, context, denominator, above, gradients
         with torch.cuda.device_of(query):
             attend_backward(*given)
@@ -88,10 +92,10 @@ def _weights(
     return (_scores(query, key, mask) - denominator[..., None]).exp()
 
 
-def _empty(like: Tensor, width: int | None = None) -> Tensor:
+def _empty(like: Tensor, width: int) -> Tensor:
     """What heads write, within places: to concatenate them is no copy."""
-    batch, heads, length, own_width = like.shape
-    return like.new_empty(batch, length, heads, own_width if width is None else width)
+    batch, heads, length = like.shape[:3]
+    return like.new_empty(batch, length, heads, width)
 
 
 def _side_by_side(x: Tensor) -> Tensor:
