@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from aiayn.book.paper import BASE, BIG
 from aiayn.model import Transformer, TransformerConfig
+from aiayn_book.paper import BASE, BIG
 from benchmarks.workload import training_step_flops
 
 RUNS = {"base": BASE, "big": BIG}

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aiayn.book.paper import BASE
 from aiayn.data import (
     EOS_ID,
     EncodedPairs,
@@ -25,6 +24,7 @@ from aiayn.data import (
     pack_pairs,
 )
 from aiayn.model import Segments, TransformerConfig
+from aiayn_book.paper import BASE
 
 WORK = Path(__file__).parent / ".work"
 WARM_UP_BATCHES = 5

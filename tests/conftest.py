@@ -11,10 +11,11 @@ from jaxtyping import config, install_import_hook
 # Before anything imports aiayn: from here on beartype holds every call against the
 # shapes that its signature promises. Readers and users never pay for that; nor do tests
 # of what knows no shapes, for a call that is checked takes tens of microseconds more.
-PACKAGE = Path(find_spec("aiayn").origin).parent
+PACKAGES = [Path(find_spec(name).origin).parent for name in ("aiayn", "aiayn_book")]
 SHAPED = [
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for path in PACKAGE.rglob("*.py")
+    ".".join(path.relative_to(package.parent).with_suffix("").parts)
+    for package in PACKAGES
+    for path in package.rglob("*.py")
     if "jaxtyping" in path.read_text(encoding="utf-8")
 ]
 install_import_hook(SHAPED, "beartype.beartype")

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 import aiayn
-from aiayn.book.clinic import BUGS, Bug, admit, reveal
 from aiayn.errors import InputError
 from aiayn.model.gpu_attention import gpu_attention
+from aiayn_book.clinic import BUGS, Bug, admit, reveal
 
 ROOT = Path(__file__).resolve().parents[1]
 

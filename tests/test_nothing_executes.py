@@ -23,7 +23,7 @@ RUN_TEXT |= {"torch.jit.load", "torch.hub.load", "pandas.read_pickle"}
 # The bug clinic changes a line of this package's own text and runs it; chapter 3 runs a
 # listing as it is pasted. No file from outside is involved.
 OWN_TEXT = {
-    "src/aiayn/book/clinic.py": ["compile()", "exec()"],
+    "src/aiayn_book/clinic.py": ["compile()", "exec()"],
     "03-attention.ipynb": ["exec()", "exec()"],
 }
 

@@ -127,11 +127,12 @@ def test_the_wheel_holds_the_package_its_types_and_its_records(wheel):
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     sources = {
         path.relative_to(ROOT / "src").as_posix()
-        for path in (ROOT / "src" / "aiayn").rglob("*")
+        for package in ("aiayn", "aiayn_book")
+        for path in (ROOT / "src" / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert held == sources
-    assert "aiayn/py.typed" in held
+    assert {"aiayn/py.typed", "aiayn_book/py.typed"} <= held
 
 
 def test_the_core_needs_few_packages_and_never_pins_one():
@@ -143,11 +144,11 @@ def test_the_core_needs_few_packages_and_never_pins_one():
 
 
 def test_the_core_imports_with_nothing_but_its_requirements(unpacked):
-    """Every module outside aiayn.book, the command line and a short training too.
+    """Every module, the command line and a short training too.
 
     But for a GPU's kernels: a torch that is made for one brings Triton along.
     """
-    others = ("aiayn.book", "aiayn.__main__", "aiayn.model.attention_kernels")
+    others = ("aiayn.__main__", "aiayn.model.attention_kernels")
     code = ONLY + (
         f"others = {others}\n"
         "import importlib, pkgutil, aiayn\n"
@@ -168,18 +169,19 @@ def test_the_core_imports_with_nothing_but_its_requirements(unpacked):
 def test_the_book_imports_with_its_extra(unpacked):
     """All that chapters import; without the extra, set-up says how to get it."""
     code = ONLY + (
-        "import importlib, pkgutil, aiayn.book\n"
-        "for one in pkgutil.walk_packages(aiayn.book.__path__, 'aiayn.book.'):\n"
+        "import importlib, pkgutil, aiayn_book\n"
+        "for one in pkgutil.walk_packages(aiayn_book.__path__, 'aiayn_book.'):\n"
         "    importlib.import_module(one.name)\n"
-        "from aiayn.book import setup\n"
+        "from aiayn_book import setup\n"
         "setup('03-attention')\n"
     )
     core = modules_of(requirements())
-    run = run_in(unpacked, code, "aiayn", *core, *modules_of(requirements("book")))
+    core = ["aiayn", "aiayn_book", *core]
+    run = run_in(unpacked, code, *core, *modules_of(requirements("book")))
     assert "03-attention" in run.stdout, run.stderr
-    charts = "from aiayn.book.plots import curves\n"
-    for code in ("from aiayn.book import setup\nsetup('03-attention')\n", charts):
-        run = run_in(unpacked, ONLY + code, "aiayn", *core)
+    charts = "from aiayn_book.plots import curves\n"
+    for code in ("from aiayn_book import setup\nsetup('03-attention')\n", charts):
+        run = run_in(unpacked, ONLY + code, *core)
         assert run.returncode == 1
         last = run.stderr.splitlines()[-1]
         assert "altair is missing: run  pip install 'aiayn[book]'" in last

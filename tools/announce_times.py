@@ -13,7 +13,7 @@ from jupyter_cache import get_cache
 from aiayn.machine import describe_machine
 from project import CACHE, ROOT, notebook_paths
 
-STORE = ROOT / "src" / "aiayn" / "book" / "run_times.json"
+STORE = ROOT / "src" / "aiayn_book" / "run_times.json"
 
 
 def measured() -> dict[str, float]:

@@ -35,12 +35,12 @@ SET_UP = """\
 # @title Set-up
 from importlib.util import find_spec
 
-if find_spec("aiayn") is None:  # in Colab, say; torch stays as it is
+if find_spec("aiayn_book") is None:  # in Colab, say; torch stays as it is
     repository = "{address}"
     %pip install --quiet --no-deps "git+{{repository}}"
     %pip install --quiet {dependencies}
 
-from aiayn.book import setup
+from aiayn_book import setup
 
 setup("{chapter}")"""
 

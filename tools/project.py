@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
 BUILD = ROOT / "_build"
-RECORDS = ROOT / "src" / "aiayn" / "book" / "records"
+RECORDS = ROOT / "src" / "aiayn_book" / "records"
 CACHE = BUILD / ".jupyter_cache"
 LAST_RUN = BUILD / "last_run.json"  # how many notebooks tools/execute.py ran
 

@@ -12,11 +12,11 @@ import time
 
 import torch
 
-from aiayn.book.head_measures import held_out, measure
-from aiayn.book.heads import KINDS, PAIRS, Pair, Words, configuration, train_words
 from aiayn.checkpoint import write_json
 from aiayn.data.grammar import generate
 from aiayn.machine import describe_machine
+from aiayn_book.head_measures import held_out, measure
+from aiayn_book.heads import KINDS, PAIRS, Pair, Words, configuration, train_words
 from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "heads.json"

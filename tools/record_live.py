@@ -21,7 +21,6 @@ from typing import Any
 
 import torch
 
-from aiayn.book.live import NAME, QuantisedModel, without_positions, without_scale
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.data.grammar import GrammarSample, load_grammar
@@ -31,6 +30,7 @@ from aiayn.inference.heads import all_heads, without_heads
 from aiayn.model import Transformer
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
+from aiayn_book.live import NAME, QuantisedModel, without_positions, without_scale
 from project import RECORDS, commit
 
 ABLATED = 200

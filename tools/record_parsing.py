@@ -14,7 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aiayn.book.parsing import (
+from aiayn.checkpoint import write_json
+from aiayn.data import TREEBANKS, load_treebank
+from aiayn.errors import InputError
+from aiayn.machine import describe_machine
+from aiayn.training import TrainingConfig, train
+from aiayn_book.parsing import (
     SEEDS,
     SENTENCES,
     SIZES,
@@ -24,11 +29,6 @@ from aiayn.book.parsing import (
     short,
     small_parser,
 )
-from aiayn.checkpoint import write_json
-from aiayn.data import TREEBANKS, load_treebank
-from aiayn.errors import InputError
-from aiayn.machine import describe_machine
-from aiayn.training import TrainingConfig, train
 from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "parsing.json"

@@ -10,7 +10,9 @@ import time
 
 import torch
 
-from aiayn.book.scaling import (
+from aiayn.checkpoint import write_json
+from aiayn.machine import describe_machine
+from aiayn_book.scaling import (
     RATE,
     SEEDS,
     STEPS,
@@ -19,8 +21,6 @@ from aiayn.book.scaling import (
     make_text,
     train_size,
 )
-from aiayn.checkpoint import write_json
-from aiayn.machine import describe_machine
 from project import RECORDS, commit, continued
 
 RECORD = RECORDS / "scaling.json"

@@ -71,10 +71,10 @@ def paragraphs(thing: griffe.Object) -> list[str]:
 
 
 @cache
-def package() -> griffe.Module:
-    """The package as Griffe reads it."""
+def package(name: str = "aiayn") -> griffe.Module:
+    """A package of this distribution as Griffe reads it: aiayn, or aiayn_book."""
     loaded = griffe.load(
-        "aiayn",
+        name,
         search_paths=[SOURCE],
         docstring_parser="google",
         # A colon in what is returned belongs to the sentence; there is no name there.
@@ -86,8 +86,11 @@ def package() -> griffe.Module:
 
 
 def packages(module: griffe.Module | None = None) -> Iterator[griffe.Module]:
-    """The package and all packages inside it."""
-    module = module or package()
+    """Both packages and all packages inside them; or those of a module."""
+    if module is None:
+        yield from packages(package())
+        yield from packages(package("aiayn_book"))
+        return
     yield module
     for inner in module.modules.values():
         if inner.is_init_module and not inner.is_alias:
@@ -110,8 +113,10 @@ def plan() -> dict[str, list[dict]]:
 
 def entry(module: str, name: str, chapter: str | None) -> Entry:
     """One name of a package's plan."""
-    home = "aiayn" if name in exports(package()) else module
-    member = package()[f"{module}.{name}".removeprefix("aiayn.")]
+    is_top = name in exports(package()) and module.startswith("aiayn.")
+    home = "aiayn" if is_top else module
+    top, *inner = module.split(".")
+    member = package(top)[".".join([*inner, name])]
     target = member.final_target if isinstance(member, griffe.Alias) else member
     if target.is_module:  # a function that bears its module's name
         target = target[name]

@@ -14,8 +14,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.explorables.base import number
-from aiayn.book.html import escape
+from aiayn_book.explorables.base import number
+from aiayn_book.html import escape
 
 RECORD = Path(__file__).resolve().parent.parent / "attention.json"
 

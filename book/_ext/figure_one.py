@@ -1,6 +1,6 @@
 """The directive ``{figure-one}``: Figure 1 as the book's table of contents.
 
-The drawing is `aiayn.book.diagrams.contents_diagram`; what each block is called and
+The drawing is `aiayn_book.diagrams.contents_diagram`; what each block is called and
 where it leads stands in ``book/figure.yml``. Beside the drawing goes a note on the
 block that is pointed at, and below it the same as a list, which is the figure's text
 alternative. Without JavaScript the links and the list work all the same.
@@ -16,8 +16,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.diagrams import Link, contents_diagram
-from aiayn.book.html import escape
+from aiayn_book.diagrams import Link, contents_diagram
+from aiayn_book.html import escape
 
 BLOCKS = Path(__file__).resolve().parent.parent / "figure.yml"
 SHOWN_FIRST = "self-attention"

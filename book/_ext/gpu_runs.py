@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.records import load_record
+from aiayn_book.records import load_record
 
 Record = dict[str, Any]
 TRANSLATORS = [f"multi30k-en-de-gpu-{number}" for number in (1, 2, 3)]

@@ -15,8 +15,8 @@ from run_times import table
 from speed_tables import BenchmarkDirective
 from sphinx.application import Sphinx
 
-from aiayn.book.colours import KEY, NEUTRAL
-from aiayn.book.plots import figure, use_theme
+from aiayn_book.colours import KEY, NEUTRAL
+from aiayn_book.plots import figure, use_theme
 from benchmarks import summary
 from benchmarks.peers import PEERS
 

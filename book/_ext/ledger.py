@@ -15,8 +15,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.claims import VERDICTS, Claim, claims
-from aiayn.book.ledger import Record, problems, records_in_html
+from aiayn_book.claims import VERDICTS, Claim, claims
+from aiayn_book.ledger import Record, problems, records_in_html
 
 LOG = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from PIL import Image
 from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
-from aiayn.book.colours import INK, KEY, PAGE, WEIGHT
+from aiayn_book.colours import INK, KEY, PAGE, WEIGHT
 
 WIDTH, HEIGHT = 1200, 630
 FOLDER = "_static/previews"

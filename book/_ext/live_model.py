@@ -19,10 +19,10 @@ from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book import records
-from aiayn.book.live import NAME, QuantisedModel, load_quantised
-from aiayn.book.records import load_record
 from aiayn.data import Tokenizer
+from aiayn_book import records
+from aiayn_book.live import NAME, QuantisedModel, load_quantised
+from aiayn_book.records import load_record
 
 SKELETON = Path(__file__).with_suffix(".html")
 RECORD = Path(records.__file__).parent / f"{NAME}.json"

@@ -14,7 +14,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.claims import VERDICTS, claims
+from aiayn_book.claims import VERDICTS, claims
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 

@@ -14,8 +14,8 @@ from speed_tables import RECORDS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.colours import KEY, QUERY
-from aiayn.book.plots import figure, use_theme
+from aiayn_book.colours import KEY, QUERY
+from aiayn_book.plots import figure, use_theme
 from benchmarks import reckoning, summary
 
 SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000)

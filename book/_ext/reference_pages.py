@@ -15,7 +15,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.paper import DISCREPANCIES, Discrepancy
+from aiayn_book.paper import DISCREPANCIES, Discrepancy
 
 BOOK = Path(__file__).resolve().parent.parent
 QUESTIONS = BOOK / "questions.yml"

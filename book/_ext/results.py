@@ -1,7 +1,7 @@
 """The directives ``{results} table-1`` … ``table-4``, ``search`` and ``records``.
 
 They set what this book measured beside what the paper printed. The paper's figures come
-from `aiayn.book.paper`, ours from the records; nothing is typed.
+from `aiayn_book.paper`, ours from the records; nothing is typed.
 """
 
 import re
@@ -16,9 +16,9 @@ from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book import paper
-from aiayn.book.records import load_record
 from aiayn.training import TrainingConfig
+from aiayn_book import paper
+from aiayn_book.records import load_record
 
 NOTHING = "–"
 Rows = list[list[str]]
@@ -30,7 +30,7 @@ class Results(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        for path in files("aiayn.book").joinpath("records").iterdir():
+        for path in files("aiayn_book").joinpath("records").iterdir():
             self.env.note_dependency(str(path))
         what = self.arguments[0]
         if what == "claims":
@@ -64,7 +64,7 @@ def as_typed(drawn: nodes.table, column: int) -> None:
 
 def names() -> list[str]:
     """The records that there are."""
-    folder = files("aiayn.book").joinpath("records")
+    folder = files("aiayn_book").joinpath("records")
     found = (file.name for file in folder.iterdir())
     return sorted(n.removesuffix(".json") for n in found if n.endswith(".json"))
 

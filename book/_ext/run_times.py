@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn.book.setup import machine
+from aiayn_book.setup import machine
 
 CASES = {
     "environment": "with a new environment",

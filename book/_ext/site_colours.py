@@ -1,4 +1,4 @@
-"""The site's colours for query, key, value: those of `aiayn.book.colours`, as CSS.
+"""The site's colours for query, key, value: those of `aiayn_book.colours`, as CSS.
 
 Notebooks colour a formula with the light page's value (``\\textcolor{#a65a00}{Q}``),
 because Colab and code hosts know nothing else; on a dark page the rules below replace
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from aiayn.book.colours import ROLES, css_properties
+from aiayn_book.colours import ROLES, css_properties
 
 DARK = "html[data-theme=dark]"
 

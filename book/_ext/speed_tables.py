@@ -17,8 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
-from aiayn.book.records import load_record  # noqa: E402
 from aiayn.errors import InputError  # noqa: E402
+from aiayn_book.records import load_record  # noqa: E402
 from benchmarks import summary  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 import torch
 
-import aiayn.book.checks
-from aiayn.book.checks import FunctionCheck, Mistake, ValueCheck, WrongAnswer, testing
+import aiayn_book.checks
+from aiayn_book.checks import FunctionCheck, Mistake, ValueCheck, WrongAnswer, testing
 
 CHAPTERS = [
     module.name
-    for module in pkgutil.iter_modules(aiayn.book.checks.__path__)
+    for module in pkgutil.iter_modules(aiayn_book.checks.__path__)
     if module.name not in {"comparison", "draws", "framework", "testing"}
 ]
 
@@ -21,7 +21,7 @@ CHAPTERS = [
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_chapters_checks_are_sound(chapter):
     """The reference passes, and each typical mistake gets its message."""
-    checks = testing.checks_in(importlib.import_module(f"aiayn.book.checks.{chapter}"))
+    checks = testing.checks_in(importlib.import_module(f"aiayn_book.checks.{chapter}"))
     assert checks
     assert [fault for check in checks.values() for fault in testing.faults(check)] == []
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 import yaml
 
-from aiayn.book.claims import KINDS, VERDICTS, claims, find_claim, judge, settle
-from aiayn.book.ledger import records_in_html
 from aiayn.errors import InputError
+from aiayn_book.claims import KINDS, VERDICTS, claims, find_claim, judge, settle
+from aiayn_book.ledger import records_in_html
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIM = "s3.2.1-variance"

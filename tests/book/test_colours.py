@@ -2,7 +2,7 @@
 
 import pytest
 
-from aiayn.book.colours import INK, PAGE, ROLES, SERIES, css_colour, css_properties
+from aiayn_book.colours import INK, PAGE, ROLES, SERIES, css_colour, css_properties
 from tests.book.conftest import contrast
 
 TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2, level AA: criteria 1.4.3 and 1.4.11
@@ -34,7 +34,7 @@ def test_text_and_graphics_stand_out(role):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_numbers_in_full_cells_can_be_read(theme):
     """In an attention map, ink lies on the strongest colour that a cell takes."""
-    from aiayn.book.plots.attention import STRONGEST
+    from aiayn_book.plots.attention import STRONGEST
 
     page, ink = getattr(PAGE, theme), getattr(INK, theme)
     assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= TEXT

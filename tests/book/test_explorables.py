@@ -20,12 +20,12 @@ from aiayn import (
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
 )
-from aiayn.book import explorables
-from aiayn.book.explorables.base import number, short
 from aiayn.errors import InputError
+from aiayn_book import explorables
+from aiayn_book.explorables.base import number, short
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "src" / "aiayn" / "book" / "explorables"
+FOLDER = ROOT / "src" / "aiayn_book" / "explorables"
 WORDS = {"title": "A point", "description": "What it shows."}
 
 
@@ -166,9 +166,9 @@ def test_plain_text():
 def test_scripts_and_styles_are_in_the_package():
     """What pip installs includes every file of this folder."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = settings["tool"]["setuptools"]["package-data"]["aiayn"]
+    patterns = settings["tool"]["setuptools"]["package-data"]["aiayn_book"]
     names = [
-        f"book/explorables/{path.name}"
+        f"explorables/{path.name}"
         for path in FOLDER.iterdir()
         if path.is_file() and path.suffix != ".py"
     ]

@@ -10,8 +10,8 @@ import pytest
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from aiayn.book import ledger as records
-from aiayn.book.claims import claims, judge
+from aiayn_book import ledger as records
+from aiayn_book.claims import claims, judge
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

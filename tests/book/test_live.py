@@ -8,7 +8,13 @@ import torch
 from safetensors.numpy import load
 from torch.testing import assert_close
 
-from aiayn.book.live import (
+from aiayn.checkpoint import load_tensors, save_tensors
+from aiayn.data.grammar import generate
+from aiayn.errors import InputError
+from aiayn.inference import translate
+from aiayn.model import Transformer, TransformerConfig
+from aiayn.training import TrainingConfig
+from aiayn_book.live import (
     LARGEST,
     QuantisedMatrix,
     QuantisedModel,
@@ -17,13 +23,7 @@ from aiayn.book.live import (
     without_positions,
     without_scale,
 )
-from aiayn.book.records import load_record
-from aiayn.checkpoint import load_tensors, save_tensors
-from aiayn.data.grammar import generate
-from aiayn.errors import InputError
-from aiayn.inference import translate
-from aiayn.model import Transformer, TransformerConfig
-from aiayn.training import TrainingConfig
+from aiayn_book.records import load_record
 
 LARGEST_FILE = 400 * 1024  # bytes
 
@@ -85,7 +85,7 @@ def test_scales_without_their_numbers_are_refused(small, tmp_path):
 
 def test_the_record_is_small_and_ours():
     """One command made it, and its configuration is the run's."""
-    path = files("aiayn.book").joinpath("records", "live.safetensors")
+    path = files("aiayn_book").joinpath("records", "live.safetensors")
     assert len(path.read_bytes()) < LARGEST_FILE
     record = load_record("live")
     assert record["command"].startswith("aiayn train grammar ")
@@ -96,7 +96,7 @@ def test_the_record_is_small_and_ours():
 
 def test_the_logits_are_those_of_the_stored_integers():
     """The record is read anew, without this package, and multiplied out by numpy."""
-    path = files("aiayn.book").joinpath("records", "live.safetensors")
+    path = files("aiayn_book").joinpath("records", "live.safetensors")
     stored = load(path.read_bytes())
     weights = {}
     for name, values in stored.items():

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aiayn.book import paper
 from aiayn.inference import beam_search, beam_search_n_best, translate
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
 from aiayn.training import TrainingConfig
+from aiayn_book import paper
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from aiayn import scaled_dot_product_attention
-from aiayn.book.plots import use_theme
-from aiayn.book.plots.lookup import KEY_LENGTH, QUERY_LENGTH, soft_lookup
 from aiayn.errors import InputError
+from aiayn_book.plots import use_theme
+from aiayn_book.plots.lookup import KEY_LENGTH, QUERY_LENGTH, soft_lookup
 from tests.book.conftest import drawn
 
 ENTRIES = {

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from aiayn.book.colours import INK, ROLES
-from aiayn.book.plots import (
+from aiayn.errors import InputError
+from aiayn_book.colours import INK, ROLES
+from aiayn_book.plots import (
     attention_map,
     attention_maps,
     curves,
@@ -18,7 +19,6 @@ from aiayn.book.plots import (
     mask_map,
     use_theme,
 )
-from aiayn.errors import InputError
 from tests.book.conftest import drawn
 
 WORDS = ["the", "cat", "the"]  # one of them twice

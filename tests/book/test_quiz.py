@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from aiayn.book import quick_check
 from aiayn.errors import InputError
+from aiayn_book import quick_check
 
 ANSWERS = {"8 < 64": "No: that is 'less'.", "</script> & co": "Yes."}
 

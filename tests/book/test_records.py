@@ -9,19 +9,19 @@ from importlib.resources import files
 import pytest
 import torch
 
-from aiayn.book import head_figures, head_measures, heads, scaling
-from aiayn.book.parsing import SEEDS, SIZES, small_parser
-from aiayn.book.records import load_record
 from aiayn.cli import main
 from aiayn.data.grammar import generate
 from aiayn.errors import InputError
 from aiayn.inference.heads import SentenceWeights, score_heads
 from aiayn.model import TABLE_3_ROWS, causal_mask
 from aiayn.training import TrainingConfig, miniature
+from aiayn_book import head_figures, head_measures, heads, scaling
+from aiayn_book.parsing import SEEDS, SIZES, small_parser
+from aiayn_book.records import load_record
 
 NAMES = sorted(
     file.name.removesuffix(".json")
-    for file in files("aiayn.book").joinpath("records").iterdir()
+    for file in files("aiayn_book").joinpath("records").iterdir()
     if file.name.endswith(".json")
 )
 # What `aiayn train` wrote has its log; other records say what they hold instead.

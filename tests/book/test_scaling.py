@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from aiayn.book import scaling
 from aiayn.errors import InputError
+from aiayn_book import scaling
 
 
 @pytest.fixture

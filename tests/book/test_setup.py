@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from aiayn.book import setup
-from aiayn.book.setup import duration, expected_time
 from aiayn.errors import InputError
+from aiayn_book import setup
+from aiayn_book.setup import duration, expected_time
 
 
 def draws():
@@ -53,7 +53,7 @@ def test_an_unknown_time_is_called_unknown(monkeypatch, tmp_path):
     """No guess stands in for a measurement; a known time names its machine."""
     table = {"machine": "a test", "seconds": {"04-scaling": 31.7}}
     (tmp_path / "run_times.json").write_text(json.dumps(table))
-    monkeypatch.setattr(sys.modules["aiayn.book.setup"], "files", lambda _: tmp_path)
+    monkeypatch.setattr(sys.modules["aiayn_book.setup"], "files", lambda _: tmp_path)
     assert "has not been measured yet" in expected_time("03-attention")
     assert "about 30 seconds on a test" in expected_time("04-scaling")
 
@@ -76,8 +76,8 @@ def test_a_wrong_name_is_refused():
 def test_the_package_alone_loads_nothing_of_the_book():
     """Nor any library for charts; the book itself waits with those for set-up."""
     code = (
-        "import sys, aiayn; assert 'aiayn.book' not in sys.modules;"
-        "import aiayn.book; from aiayn.book.checks import chapter_03;"
+        "import sys, aiayn; assert 'aiayn_book' not in sys.modules;"
+        "import aiayn_book; from aiayn_book.checks import chapter_03;"
         "print([n for n in ('altair', 'matplotlib', 'pandas') if n in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

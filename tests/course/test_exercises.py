@@ -14,9 +14,9 @@ from collections import Counter
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from aiayn.book.checks import FunctionCheck, WrongAnswer
-from aiayn.book.checks.testing import checks_in
 from aiayn.model.forms import plain_form
+from aiayn_book.checks import FunctionCheck, WrongAnswer
+from aiayn_book.checks.testing import checks_in
 from course import solutions
 from course.chapters import instructor_chapter, student_chapter
 from course.needs import cells_needed
@@ -43,7 +43,7 @@ def test_every_exercise_has_its_check(name, chapter):
     assert exercises
     assert [n for n, k in Counter(e.number for e in exercises).items() if k > 1] == []
     module = "bug_clinic" if name == "bug-clinic" else f"chapter_{name[:2]}"
-    checks = checks_in(importlib.import_module(f"aiayn.book.checks.{module}"))
+    checks = checks_in(importlib.import_module(f"aiayn_book.checks.{module}"))
     used = {e.solution.checked.partition(".")[2]: e for e in exercises if e.checked}
     assert set(used) == set(checks)
     assert {key: e.number for key, e in used.items()} == {
@@ -58,7 +58,7 @@ def test_functions_solved_and_unsolved(name, chapter):
     code = [c for c in notebook.cells if c.cell_type == "code" and c.id != "set-up"]
     env = {"__name__": "__main__"}
     with plain_form(wanted=False):  # the clinic sets it for its whole chapter
-        run(f"from aiayn.book import setup\nsetup({name!r})", env)
+        run(f"from aiayn_book import setup\nsetup({name!r})", env)
         for cell in cells_needed(code, functions):
             run(cell.source, env)
         for exercise in functions:
@@ -170,7 +170,7 @@ def test_who_knows_the_inputs_by_heart_fails_the_hidden_check(name, chapter):
         if not (exercise.checked and exercise.solution.is_function):
             continue
         module, _, key = exercise.solution.checked.partition(".")
-        check = getattr(importlib.import_module(f"aiayn.book.checks.{module}"), key)
+        check = getattr(importlib.import_module(f"aiayn_book.checks.{module}"), key)
         source = importlib.import_module(check.cases.__module__)
         if (
             not hasattr(source, "seeded")
@@ -192,7 +192,7 @@ def test_hidden_inputs_are_fair(name, chapter):
         if not (exercise.checked and exercise.solution.is_function):
             continue
         module, _, key = exercise.solution.checked.partition(".")
-        check = getattr(importlib.import_module(f"aiayn.book.checks.{module}"), key)
+        check = getattr(importlib.import_module(f"aiayn_book.checks.{module}"), key)
         with contextlib.redirect_stdout(io.StringIO()):
             for shift in (1_000_000, 2, 3):
                 check.again(check.reference, shift)

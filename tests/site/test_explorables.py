@@ -14,8 +14,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from aiayn import causal_mask, sinusoidal_positional_encoding
-from aiayn.book import explorables
-from aiayn.book.colours import PAGE
+from aiayn_book import explorables
+from aiayn_book.colours import PAGE
 from tests.site.conftest import chromium, missing
 
 WORDS = {"title": "A point", "description": "What it shows."}

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from aiayn.book.live import (
-    NAME,
-    load_quantised,
-    without_positions,
-    without_scale,
-)
-from aiayn.book.records import load_record
 from aiayn.data import Tokenizer
 from aiayn.data.grammar import generate
 from aiayn.inference import greedy_search
 from aiayn.inference.heads import attention_by_sentence, without_heads
 from aiayn.model import shift_right
+from aiayn_book.live import (
+    NAME,
+    load_quantised,
+    without_positions,
+    without_scale,
+)
+from aiayn_book.records import load_record
 
 PAGE = "book/live-model.html"
 SAME = 1e-4  # what the issue asks of the logits

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 
-from aiayn.book.ledger import problems, records_in_notebook
+from aiayn_book.ledger import problems, records_in_notebook
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 # Soon done, and with claims.

@@ -127,7 +127,7 @@ def test_code_is_checked(one):
     """The text names the check, and the chapter's module has it."""
     module = one.chapter[:2] if one.chapter[:2].isdigit() else ""
     name = f"chapter_{module}" if module else "bug_clinic"
-    checks = importlib.import_module(f"aiayn.book.checks.{name}")
+    checks = importlib.import_module(f"aiayn_book.checks.{name}")
     named = re.findall(rf"`{name}\.(\w+)\(", one.text)
     assert named
     assert all(hasattr(checks, check) for check in named)

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import record_live
-from aiayn.book.live import QuantisedModel, load_quantised
-from aiayn.book.records import load_record
 from aiayn.data.grammar import generate
 from aiayn.model import Transformer, TransformerConfig
+from aiayn_book.live import QuantisedModel, load_quantised
+from aiayn_book.records import load_record
 
 
 @pytest.fixture(scope="module")

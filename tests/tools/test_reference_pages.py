@@ -19,11 +19,11 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
 
-from aiayn.book import paper
-from aiayn.book.records import load_record
+from aiayn_book import paper
+from aiayn_book.records import load_record
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "aiayn"
+SOURCE = ROOT / "src"
 # A definition in a chapter that is a step of an argument, not a word of the book's.
 NO_TERM = {"the assumption", "the two ends", "a task"}
 
@@ -155,7 +155,7 @@ def test_the_glossary_has_every_term_that_a_chapter_defines():
 
 
 def test_the_glossary_names_code_that_there_is():
-    source = "\n".join(p.read_text(encoding="utf-8") for p in PACKAGE.rglob("*.py"))
+    source = "\n".join(p.read_text(encoding="utf-8") for p in SOURCE.rglob("*.py"))
     for name, entry in glossary_page.terms().items():
         if code := entry.get("code"):
             assert re.search(rf"\b{code}\b", source), f"{name}: no {code} in the code"

@@ -20,7 +20,7 @@ from notebooks import METADATA
 
 TEST = """\
 {mark}def test_exercise_{slug}({given}):
-    from aiayn.book.checks import {module}
+    from aiayn_book.checks import {module}
 
     {call}"""
 

@@ -1,6 +1,6 @@
 """A solution's code cell, taken apart into answer, check and what follows.
 
-The check is the call of something in `aiayn.book.checks` on the cell's outermost
+The check is the call of something in `aiayn_book.checks` on the cell's outermost
 level. What it is given decides what a student has to write: the body of a function
 that the cell defines, or a value.
 """
@@ -9,11 +9,11 @@ import ast
 import pkgutil
 from dataclasses import dataclass
 
-import aiayn.book.checks
+import aiayn_book.checks
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 TITLE = "# @title "
-CHECKS = {module.name for module in pkgutil.iter_modules(aiayn.book.checks.__path__)}
+CHECKS = {module.name for module in pkgutil.iter_modules(aiayn_book.checks.__path__)}
 
 
 class FormError(ValueError):

@@ -1,0 +1,207 @@
+"""The ledger of claims: every claim of the paper, and the call that settles one.
+
+The data file ``claims.json`` holds the claims in the paper's own order, from abstract
+to appendix. A chapter measures something and calls `settle` with the outcome; the
+verdict follows from the measurement and is never typed. The verdict that the file
+records is what a build must find again: `aiayn_book.ledger` compares the two.
+"""
+
+import difflib
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from aiayn.errors import InputError
+from aiayn_book.html import STYLE, escape, show
+
+Kind = Literal["definition", "derivation", "measured result", "conjecture"]
+Scale = Literal["derivation", "paper", "small"]
+Verdict = Literal[
+    "derived",
+    "reproduced",
+    "reproduced at small scale",
+    "contradicted",
+    "reported by the paper only",
+    "open",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+
+_VERDICT_WHEN_IT_HOLDS: dict[Scale, Verdict] = {
+    "derivation": "derived",
+    "paper": "reproduced",
+    "small": "reproduced at small scale",
+}
+_SCALE_IN_WORDS: dict[Scale, str] = {
+    "derivation": "by derivation",
+    "paper": "at the paper's scale",
+    "small": "at small scale",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper, as the data file holds it."""
+
+    id: str  # section and a word: "s3.2.1-variance"
+    section: str  # as the paper numbers it: "3.2.1", "abstract", "figure 3"
+    kind: Kind
+    text: str  # what the paper claims, in our words
+    chapter: str  # the notebook that settles it: "04-scaling"
+    verdict: Verdict  # what the build must find; "open" until a chapter settles it
+
+    @property
+    def place(self) -> str:
+        """Where in the paper, as one writes it."""
+        return f"§{self.section}" if self.section[0].isdigit() else self.section
+
+    @property
+    def anchor(self) -> str:
+        """The HTML identifier of the output that settles this claim."""
+        return "claim-" + self.id.replace(".", "-")
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A claim beside what was measured, and the verdict that follows."""
+
+    claim: Claim
+    holds: bool | None
+    measured: str
+    expected: str
+    scale: Scale
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the measurement gives."""
+        if self.holds is None:
+            return "reported by the paper only"
+        return _VERDICT_WHEN_IT_HOLDS[self.scale] if self.holds else "contradicted"
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict, and for a contradiction the scale at which it was met."""
+        if self.verdict == "contradicted":
+            return f"contradicted {_SCALE_IN_WORDS[self.scale]}"
+        return self.verdict
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [("Expected", self.expected), ("Measured", self.measured)]
+        lines.append(("Verdict", self.verdict_in_words))
+        return [(name, text) for name, text in lines if text]
+
+    def __repr__(self) -> str:
+        head = f"Claim {self.claim.id} ({self.claim.place}, {self.claim.kind})"
+        rows = [f"  {name}: {text}" for name, text in self._lines()]
+        return "\n".join([head, f"  {self.claim.text}", *rows])
+
+    def _repr_html_(self) -> str:
+        colour = {"contradicted": "alert", "reported by the paper only": "neutral"}
+        role = colour.get(self.verdict, "value")
+        rows = "".join(
+            f"<p><strong>{name}</strong>: {escape(text)}</p>"
+            for name, text in self._lines()
+        )
+        # The data attributes are what the build reads: see aiayn_book.ledger.
+        return (
+            f'<div class="aiayn">{STYLE}'
+            f'<div class="aiayn-box aiayn-claim" id="{self.claim.anchor}"'
+            f' data-claim="{escape(self.claim.id)}" data-verdict="{self.verdict}"'
+            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}"'
+            f' style="border-left-color: var(--aiayn-{role})">'
+            f"<p><strong>Claim</strong> <code>{escape(self.claim.id)}</code>"
+            f" · {escape(self.claim.place)} · {self.claim.kind}</p>"
+            f"<p>{escape(self.claim.text)}</p>{rows}</div></div>"
+        )
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """All claims by identifier, in the order of the paper."""
+    text = files("aiayn_book").joinpath("claims.json").read_text(encoding="utf-8")
+    return {entry["id"]: Claim(**entry) for entry in json.loads(text)}
+
+
+def find_claim(claim_id: str) -> Claim:
+    """The claim with this identifier.
+
+    Raises:
+        InputError: there is none; the message lists identifiers that look alike.
+    """
+    if claim_id in claims():
+        return claims()[claim_id]
+    near = difflib.get_close_matches(claim_id, claims(), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "none looks like it."
+    raise InputError(
+        f"claim_id is {claim_id!r}, but the ledger (claims.json) has no such claim: "
+        f"{hint}"
+    )
+
+
+def judge(
+    claim_id: str,
+    *,
+    holds: Any,
+    measured: str,
+    expected: str = "",
+    scale: Scale = "small",
+) -> Settlement:
+    """Weigh a measurement against a claim; `settle` also shows the result."""
+    if scale not in _VERDICT_WHEN_IT_HOLDS:
+        raise InputError(
+            f"scale is {scale!r}, but 'derivation', 'paper' or 'small' was expected: "
+            "how far does the measurement reach?"
+        )
+    if not measured.strip():
+        raise InputError(
+            f"measured is empty: say what was measured for {claim_id!r}, in numbers "
+            "where there are any, or, with holds=None, why it was not."
+        )
+    truth = None if holds is None else _as_bool(holds)
+    return Settlement(find_claim(claim_id), truth, measured, expected, scale)
+
+
+def settle(
+    claim_id: str,
+    *,
+    holds: Any,
+    measured: str,
+    expected: str = "",
+    scale: Scale = "small",
+) -> None:
+    """Settle a claim of the paper and show its verdict.
+
+    Args:
+        claim_id: as in the ledger, such as ``"s3.2.1-variance"``.
+        holds: the outcome of the measurement, an expression that is true or false;
+            None where the paper's experiment is out of reach, or what was measured
+            decides nothing, so that the claim stays *reported by the paper only*.
+        measured: what was measured, with its numbers, computed in an f-string.
+        expected: what the paper, or a derivation, leads one to expect.
+        scale: how far the measurement reaches: ``"derivation"`` (a proof, or an
+            identity that was checked), ``"paper"`` (the paper's own setting) or
+            ``"small"`` (a smaller model or another corpus).
+
+    Raises:
+        InputError: the claim is unknown or the outcome is neither true nor false.
+    """
+    show(
+        judge(claim_id, holds=holds, measured=measured, expected=expected, scale=scale)
+    )
+
+
+def _as_bool(holds: Any) -> bool:
+    """A truth value, also from NumPy and torch, but not from a number or a text."""
+    try:
+        value = holds.item() if hasattr(holds, "item") else holds
+    except (RuntimeError, ValueError):  # torch's and NumPy's for several elements
+        value = None
+    if not isinstance(value, bool):
+        raise InputError(
+            f"holds is {holds!r}, but a truth value was expected: write the comparison "
+            "that decides, such as holds=error < 1e-6; with several, say .all() or "
+            ".any()."
+        )
+    return value

@@ -1,0 +1,47 @@
+"""Runs that are too long for the build: what was typed, where, and what came of it.
+
+``tools/record_run.py`` makes a record from a run's folder, and the other
+``tools/record_….py`` those of chapters 17 to 20 and 23. They stay in the repository, so
+a chapter can draw them, and anyone can repeat each with its one command.
+
+Not in the paper.
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from aiayn.errors import InputError
+
+
+def load_record(name: str) -> dict[str, Any]:
+    """Read a record.
+
+    Args:
+        name: The record's file without its ending.
+
+    Returns:
+        command and commit; of Table 3, which took more than one, commits and machines,
+        both lists. Of a translator also config, log (one dictionary a line of
+        the run's log; the first names the machine), test (the score) and samples
+        (sentence and translation); of the one in the page, instead of samples, what
+        its page shows (see tools/record_live.py). Of the searches machine, trained_by
+        (a command) and runs (one dictionary a folder of checkpoints). Of the others
+        what they ran on and runs (one dictionary a training). Of what a GPU trained
+        also command_seconds, which the whole command of a translator took, or
+        stopped_after_seconds, if a table was not trained to its end.
+
+    Raises:
+        InputError: There is no such record; the message lists those that there are.
+    """
+    folder = files("aiayn_book").joinpath("records")
+    names = sorted(
+        file.name.removesuffix(".json")
+        for file in folder.iterdir()
+        if file.name.endswith(".json")
+    )
+    if name not in names:
+        raise InputError(
+            f"There is no record {name!r}; there are {', '.join(names) or 'none'}."
+        )
+    return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
