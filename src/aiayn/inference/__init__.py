@@ -17,7 +17,7 @@ from aiayn.inference.evaluation import (
 from aiayn.inference.greedy import greedy_search
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    evaluating,
+    eval_mode,
     gnmt_length_penalty,
     output_limits,
 )
@@ -37,8 +37,8 @@ __all__ = [
     "beam_search",
     "beam_search_n_best",
     "cross_attention_map",
+    "eval_mode",
     "evaluate_bleu",
-    "evaluating",
     "exact_match_rate",
     "gnmt_length_penalty",
     "greedy_search",

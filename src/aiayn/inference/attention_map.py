@@ -14,7 +14,7 @@ from torch import Tensor
 
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.inference.hypothesis import evaluating, refuse_nan
+from aiayn.inference.hypothesis import eval_mode, refuse_nan
 from aiayn.inference.translation import encode_sources, search
 from aiayn.model import shift_right
 from aiayn.model.description import Translator
@@ -110,7 +110,7 @@ def _weights(
     device = next(model.parameters()).device
     sources = torch.tensor([source], device=device)
     targets = shift_right(torch.tensor([target], device=device), bos_id)
-    with evaluating(model):
+    with eval_mode(model):
         if isinstance(model, RecurrentTranslator):  # one layer with one head
             layers = [model.attention_weights(sources, targets)[None]]
         else:

@@ -30,14 +30,14 @@ class EnsembleState:
 
     states: list[Any]
 
-    def select(
+    def reorder(
         self,
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
         """Keep these hypotheses and sentences, as `TransformerState.select` does."""
         for state in self.states:
-            state.select(hypotheses, sentences)
+            state.reorder(hypotheses, sentences)
 
 
 class Ensemble(nn.Module):
@@ -88,7 +88,7 @@ class Ensemble(nn.Module):
         """Log-probabilities of the token after each of the target's."""
         return _mean(model(source, target) for model in self.models)
 
-    def states(
+    def decoder_hidden(
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
@@ -98,25 +98,29 @@ class Ensemble(nn.Module):
         Returns:
             (batch, target_length, the sum of the models' widths).
         """
-        return torch.cat([model.states(source, target) for model in self.models], -1)
+        return torch.cat(
+            [model.decoder_hidden(source, target) for model in self.models], -1
+        )
 
-    def project(self, states: Tensor) -> Float[Tensor, "*batch vocab"]:
+    def logits(self, states: Tensor) -> Float[Tensor, "*batch vocab"]:
         """From those states to log-probabilities."""
         parts = states.split([model.config.d_model for model in self.models], dim=-1)
         return _mean(
-            model.project(part) for model, part in zip(self.models, parts, strict=True)
+            model.logits(part) for model, part in zip(self.models, parts, strict=True)
         )
 
-    def start(self, source: Int[Tensor, "sentences source_length"]) -> EnsembleState:
+    def init_decode(
+        self, source: Int[Tensor, "sentences source_length"]
+    ) -> EnsembleState:
         """Every model reads the source."""
-        return EnsembleState([model.start(source) for model in self.models])
+        return EnsembleState([model.init_decode(source) for model in self.models])
 
-    def step(
+    def decode_step(
         self, tokens: Int[Tensor, " hypotheses"], state: EnsembleState
     ) -> Float[Tensor, "hypotheses vocab"]:
         """Every model reads one token a hypothesis; log-probabilities of the next."""
         return _mean(
-            model.step(tokens, own)
+            model.decode_step(tokens, own)
             for model, own in zip(self.models, state.states, strict=True)
         )
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.inference.ensemble import Ensemble
-from aiayn.inference.hypothesis import evaluating, log_softmax
+from aiayn.inference.hypothesis import eval_mode, log_softmax
 from aiayn.model import shift_right
 from aiayn.model.description import Translator
 
@@ -154,16 +154,16 @@ def perplexity(
     """
     device = next(model.parameters()).device
     total, tokens = 0.0, 0
-    with evaluating(model):
+    with eval_mode(model):
         for batch in batches:
             source, target = batch.source.to(device), batch.target.to(device)
             real = target != model.config.pad_id
-            states = model.states(source, shift_right(target, bos_id))[real]
+            states = model.decoder_hidden(source, shift_right(target, bos_id))[real]
             labels = target[real]  # (tokens,)
             for some, right in zip(
                 states.split(_POSITIONS), labels.split(_POSITIONS), strict=True
             ):
-                log_probs = log_softmax(model.project(some))  # (tokens, vocab)
+                log_probs = log_softmax(model.logits(some))  # (tokens, vocab)
                 total += F.nll_loss(log_probs, right, reduction="sum").item()
             tokens += len(labels)
     if not tokens:

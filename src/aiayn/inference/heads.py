@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.inference.hypothesis import evaluating
+from aiayn.inference.hypothesis import eval_mode
 from aiayn.model import Transformer, shift_right
 from aiayn.model.attention import MultiHeadAttention
 
@@ -56,7 +56,7 @@ def attention_by_sentence(
     for source, target in pairs:
         read = torch.tensor([source], device=device)
         written = shift_right(torch.tensor([target], device=device), bos_id)
-        with evaluating(model):
+        with eval_mode(model):
             weights = model.attention_weights(read, written)
         # Joined out here: what is made inside cannot be changed in place.
         n, m, heads = len(source), len(target), model.config.num_heads

@@ -23,7 +23,7 @@ class UncachedState:
     source: Int[Tensor, "sentences source_length"]
     target: Int[Tensor, "hypotheses written"]
 
-    def select(
+    def reorder(
         self,
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
@@ -55,11 +55,13 @@ class Uncached(nn.Module):
         self.model = model
         self.config = model.config
 
-    def start(self, source: Int[Tensor, "sentences source_length"]) -> UncachedState:
+    def init_decode(
+        self, source: Int[Tensor, "sentences source_length"]
+    ) -> UncachedState:
         """Get ready to write."""
         return UncachedState(source, source.new_empty(len(source), 0))
 
-    def step(
+    def decode_step(
         self, tokens: Int[Tensor, " hypotheses"], state: UncachedState
     ) -> Float[Tensor, "hypotheses vocab"]:
         """Read one token a hypothesis and score the next, by reading everything."""

@@ -123,7 +123,7 @@ class _StepGraph(nn.Module):
         x = model.target_positions(x, start=written[0].size(2))
         states, _, _ = model.decoder(x, layers, None, source_mask)
         new = [t for layer in layers for t in (layer.keys, layer.values)]
-        return model.project(states[:, 0]), *cast(list[Tensor], new)
+        return model.logits(states[:, 0]), *cast(list[Tensor], new)
 
 
 def _names(model: Transformer, keys: str, values: str) -> list[str]:

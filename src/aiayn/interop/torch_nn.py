@@ -49,7 +49,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
     >>> written = model.target_positions(model.embedding("target")(target))
     >>> hidden = stacks.generate_square_subsequent_mask(3)
     >>> states = stacks(read, written, tgt_mask=hidden)
-    >>> torch.testing.assert_close(model.project(states), model(source, target))
+    >>> torch.testing.assert_close(model.logits(states), model(source, target))
     """
     require_transformer(model)
     _check_positions(model.config)

@@ -4,13 +4,22 @@ from aiayn.model.attention import (
     MultiHeadAttention,
     additive_attention,
     scaled_dot_product_attention,
+    softmax_over_keys,
+    split_heads,
 )
+from aiayn.model.cache import DecoderCache, KVCache, LayerCache
 from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.feed_forward import PositionwiseFeedForward
-from aiayn.model.layers import DecoderLayer, EncoderLayer, ResidualNorm
+from aiayn.model.layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    PositionwiseFeedForward,
+    ResidualNorm,
+)
 from aiayn.model.masks import causal_mask, padding_mask, segment_mask
-from aiayn.model.positional import (
+from aiayn.model.positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
     SinusoidalPositionalEncoding,
@@ -19,7 +28,6 @@ from aiayn.model.positional import (
 from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.segments import Segments, positions_within, restart
-from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
     AttentionWeights,
     Transformer,
@@ -30,9 +38,12 @@ __all__ = [
     "TABLE_3_ROWS",
     "AttentionWeights",
     "Decoder",
+    "DecoderCache",
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
+    "KVCache",
+    "LayerCache",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
     "NoPositionalEncoding",
@@ -56,4 +67,6 @@ __all__ = [
     "segment_mask",
     "shift_right",
     "sinusoidal_positional_encoding",
+    "softmax_over_keys",
+    "split_heads",
 ]

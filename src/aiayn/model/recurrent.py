@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import Dropout, Linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
 from aiayn.model.attention import additive_attention
-from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
-from aiayn.model.products import Linear
 from aiayn.model.validation import (
     check_batch,
     check_flags,
@@ -82,7 +81,7 @@ class RecurrentState:
     summary: Float[Tensor, "sentences d_model"]
     source_mask: Bool[Tensor, "sentences 1 source_length"]
 
-    def select(
+    def reorder(
         self,
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
@@ -133,9 +132,9 @@ class RecurrentTranslator(nn.Module):
         target: Int[Tensor, "batch target_length"],
     ) -> Float[Tensor, "batch target_length vocab"]:
         """Logits at every position; target is already shifted right."""
-        return self.project(self.states(source, target))
+        return self.logits(self.decoder_hidden(source, target))
 
-    def states(
+    def decoder_hidden(
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
@@ -148,7 +147,7 @@ class RecurrentTranslator(nn.Module):
         """The matrix that `project` multiplies by."""
         return self.embedding.weight
 
-    def project(
+    def logits(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
         """From states to logits, by the embedding matrix."""
@@ -158,7 +157,7 @@ class RecurrentTranslator(nn.Module):
         self, source: Int[Tensor, "batch source_length"]
     ) -> Float[Tensor, "batch source_length annotation"]:
         """One annotation a source position: what was read up to it from either end."""
-        check_tokens(source, "source", self.config.vocab_size)
+        check_tokens(source, "source")
         # A row of nothing but padding is read as one token: packing needs at least one.
         lengths = (source != self.config.pad_id).sum(dim=1).clamp(min=1).cpu()
         embedded = self.dropout(self.embedding(source))
@@ -177,7 +176,7 @@ class RecurrentTranslator(nn.Module):
         source: Int[Tensor, "batch source_length"],
     ) -> Float[Tensor, "batch target_length vocab"]:
         """Logits for a target that reads memory."""
-        return self.project(self._decode(target, memory, source)[0])
+        return self.logits(self._decode(target, memory, source)[0])
 
     def attention_weights(
         self,
@@ -196,16 +195,18 @@ class RecurrentTranslator(nn.Module):
             )
         return weights
 
-    def start(self, source: Int[Tensor, "sentences source_length"]) -> RecurrentState:
+    def init_decode(
+        self, source: Int[Tensor, "sentences source_length"]
+    ) -> RecurrentState:
         """Encode the source and get ready to write, one token at a time (`step`)."""
         return self._begin(self.encode(source), source)
 
-    def step(
+    def decode_step(
         self, tokens: Int[Tensor, " hypotheses"], state: RecurrentState
     ) -> Float[Tensor, "hypotheses vocab"]:
         """Read one token a hypothesis and score the next; state moves on in place."""
         embedded = self.dropout(self.embedding(tokens[:, None]))[:, 0]
-        return self.project(self._advance(embedded, state)[0])
+        return self.logits(self._advance(embedded, state)[0])
 
     def _begin(self, memory: Tensor, source: Tensor) -> RecurrentState:
         forward, backward = memory.chunk(2, dim=-1)  # (batch, source_length, d_model)
@@ -245,7 +246,7 @@ class RecurrentTranslator(nn.Module):
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        check_tokens(target, "target", self.config.vocab_size)
+        check_tokens(target, "target")
         check_batch(target, memory, source)
         state = self._begin(memory, source)
         embedded = self.dropout(self.embedding(target))

@@ -3,7 +3,7 @@
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
 from aiayn.training.loss import (
-    TrainingObjective,
+    Criterion,
     label_smoothed_cross_entropy,
     smoothing_floor,
 )
@@ -20,10 +20,10 @@ from aiayn.training.variations import (
 )
 
 __all__ = [
+    "Criterion",
     "Muon",
     "Trainer",
     "TrainingConfig",
-    "TrainingObjective",
     "TrainingResult",
     "average_checkpoints",
     "choose_rows",

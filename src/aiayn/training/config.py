@@ -105,8 +105,8 @@ class TrainingConfig:
     """auto, cpu, cuda or mps."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """bf16: torch's autocast to bfloat16; auto: where the device multiplies it fast."""
-    plain: bool = False
-    """Compute every formula in its plain form, without the tricks that make it fast."""
+    fast: bool = True
+    """Accelerate the model (`aiayn.fast`); False computes with the plain classes."""
     compile: bool = False
     """Compile the model, a Transformer, with torch.compile; meant for a GPU."""
     threads: int | None = None
@@ -183,6 +183,9 @@ class TrainingConfig:
             InputError: It is not such a dictionary, or one of another version.
         """
         try:
+            values = dict(values)
+            if "plain" in values:  # of the first edition
+                values["fast"] = not values.pop("plain")
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),

@@ -69,7 +69,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
             "another --output."
         )
     group.wait()  # until every process has looked
-    if group.first:
+    if group.is_main:
         run.tokenizer.unlink(missing_ok=True)
         for path in run.path.glob("pairs.*.npy"):
             path.unlink()
@@ -89,16 +89,16 @@ def prepare_data(
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
         options["size"] = config.corpus_size
-    if not group.first:
+    if not group.is_main:
         group.wait()  # the first fetches it and puts it together
     corpus = load_corpus(
         config.corpus, source=config.source, target=config.target, **options
     )
-    if group.first:
+    if group.is_main:
         group.wait()  # here the others begin
     # Both before anything is made of one: to encode a large corpus takes its time.
     text, validation_text = corpus.train[: config.corpus_size], corpus.validation
-    if group.first and not run.tokenizer.exists():
+    if group.is_main and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
             chain(text.source, text.target),
             config.model.vocab_size,
@@ -194,7 +194,7 @@ def _encode(
 
     if not isinstance(text.source, LinesOnDisk):
         return encode()
-    if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
+    if group.is_main and len(list(run.path.glob("pairs.*.npy"))) < 4:
         pairs = encode()
         run.require()
         pairs.source.save(run.pairs["source"])

@@ -1,10 +1,10 @@
 """The kernels of `gpu_attention`: one forward, one or two backward.
 
 A program of the GPU takes one block of queries of one head. It reads keys and values
-block by block, keeps scores and softmax in registers, and writes nothing but what the
-head found, and the logarithm of the softmax's denominator, from which the backward pass
-makes the weights again (Dao et al., 2022). A sentence of up to 64 tokens is one block:
-then nothing has to be added up between blocks, and one kernel computes all gradients.
+block by block, and keeps scores and softmax in registers. It writes the context and the
+logarithm of the softmax's denominator only, from which the backward pass computes the
+weights again (Dao et al., 2022). A sentence of up to 64 tokens is one block: then there
+are no sums over blocks, and one kernel computes all gradients.
 
 The kernels are written in Triton, which torch for CUDA brings along on Linux.
 """
@@ -63,7 +63,7 @@ def _scores(
 
 
 _LENGTHS = ["queries", "keys", "mask_b", "mask_h", "mask_q"]
-"""Numbers that differ from batch to batch: no code is to be made for some of them."""
+"""Sizes that differ from batch to batch: no code is specialised on them."""
 
 
 @triton.jit(do_not_specialize=_LENGTHS)
@@ -98,7 +98,7 @@ def _forward(
         total = total * smaller + tl.sum(weights, 1)
         found = tl.dot(weights.to(value.dtype), value, found * smaller[:, None])
         largest = higher
-    some = total > 0.0  # who may see nothing gets nothing
+    some = total > 0.0  # a fully masked row returns zeros
     found = found / tl.where(some, total, 1.0)[:, None]
     _write(out + b * o_b + h * o_h, rows, there, o_l, found, D_V)
     logarithm = tl.where(some, largest + tl.log2(total), float("inf"))
@@ -106,16 +106,16 @@ def _forward(
 
 
 @triton.jit
-def _slopes(query, key, value, out, above, scores, logarithm):
+def _dscores(query, key, value, out, grad_output, scores, logarithm):
     """Weights and dL/dscores of a block: w (g - Σ w g), g being dL/dweights."""
     weights = tl.exp2(scores - logarithm[:, None])
-    mean = tl.sum(out.to(tl.float32) * above.to(tl.float32), 1)
-    return weights, weights * (tl.dot(above, tl.trans(value)) - mean[:, None])
+    mean = tl.sum(out.to(tl.float32) * grad_output.to(tl.float32), 1)
+    return weights, weights * (tl.dot(grad_output, tl.trans(value)) - mean[:, None])
 
 
 @triton.jit(do_not_specialize=_LENGTHS)
 def _backward_of_queries(
-    q, k, v, mask, out, denominator, above, q_gradient,
+    q, k, v, mask, out, denominator, grad_output, q_gradient,
     heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
     g_b, g_h, g_l, mask_b, mask_h, mask_q, mask_k,
@@ -127,7 +127,7 @@ def _backward_of_queries(
     rows, there = _rows(tl.program_id(1) * BLOCK_Q, queries, BLOCK_Q)
     query = _read(q + b * q_b + h * q_h, rows, there, q_l, D_K)
     found = _read(out + b * o_b + h * o_h, rows, there, o_l, D_V)
-    slope = _read(above + b * a_b + h * a_h, rows, there, a_l, D_V)
+    grad_rows = _read(grad_output + b * a_b + h * a_h, rows, there, a_l, D_V)
     logarithm = tl.load(
         denominator + pair * queries + rows, mask=there, other=float("inf")
     )
@@ -141,14 +141,14 @@ def _backward_of_queries(
         scores = _scores(
             query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
         )
-        _, below = _slopes(query, key, value, found, slope, scores, logarithm)
-        gradient = tl.dot(below.to(key.dtype), key, gradient)
+        _, d_scores = _dscores(query, key, value, found, grad_rows, scores, logarithm)
+        gradient = tl.dot(d_scores.to(key.dtype), key, gradient)
     _write(q_gradient + b * g_b + h * g_h, rows, there, g_l, gradient * SCALE, D_K)
 
 
 @triton.jit(do_not_specialize=_LENGTHS)
 def _backward_of_keys(
-    q, k, v, mask, out, denominator, above, q_gradient, k_gradient, v_gradient,
+    q, k, v, mask, out, denominator, grad_output, q_gradient, k_gradient, v_gradient,
     heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
     f_b, f_h, f_l, g_b, g_h, g_l, e_b, e_h, e_l, mask_b, mask_h, mask_q, mask_k,
@@ -167,7 +167,7 @@ def _backward_of_keys(
         rows, there = _rows(start, queries, BLOCK_Q)
         query = _read(q + b * q_b + h * q_h, rows, there, q_l, D_K)
         found = _read(out + b * o_b + h * o_h, rows, there, o_l, D_V)
-        slope = _read(above + b * a_b + h * a_h, rows, there, a_l, D_V)
+        grad_rows = _read(grad_output + b * a_b + h * a_h, rows, there, a_l, D_V)
         logarithm = tl.load(
             denominator + pair * queries + rows, mask=there, other=float("inf")
         )
@@ -175,12 +175,14 @@ def _backward_of_keys(
         scores = _scores(
             query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
         )
-        weights, below = _slopes(query, key, value, found, slope, scores, logarithm)
-        of_value = tl.dot(tl.trans(weights.to(slope.dtype)), slope, of_value)
-        below = below.to(query.dtype)
-        of_key = tl.dot(tl.trans(below), query, of_key)
+        weights, d_scores = _dscores(
+            query, key, value, found, grad_rows, scores, logarithm
+        )
+        of_value = tl.dot(tl.trans(weights.to(grad_rows.dtype)), grad_rows, of_value)
+        d_scores = d_scores.to(query.dtype)
+        of_key = tl.dot(tl.trans(d_scores), query, of_key)
         if WHOLE:  # one block holds the sentence: queries see no other keys
-            of_query = tl.dot(below, key) * SCALE
+            of_query = tl.dot(d_scores, key) * SCALE
             _write(q_gradient + b * f_b + h * f_h, rows, there, f_l, of_query, D_K)
     _write(k_gradient + b * g_b + h * g_h, columns, real, g_l, of_key * SCALE, D_K)
     _write(v_gradient + b * e_b + h * e_h, columns, real, e_l, of_value, D_V)
@@ -193,11 +195,11 @@ def attend(
     """Write the context, and the logarithm of each softmax's denominator.
 
     Args:
-        query: (batch, heads, queries, d_k); here as elsewhere, a head's own numbers
-            lie side by side.
+        query: (batch, heads, queries, d_k); here as elsewhere, the last dimension is
+            contiguous.
         key: (batch, heads, keys, d_k).
         value: (batch, heads, keys, d_v).
-        mask: Of True and False; broadcasts against (batch, heads, queries, keys).
+        mask: Boolean; it broadcasts to (batch, heads, queries, keys).
         context: To be written, (batch, queries, heads, d_v).
         denominator: To be written, (batch, heads, queries), in 32 bits.
     """
@@ -212,24 +214,24 @@ def attend(
 
 def attend_backward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
-    context: Tensor, denominator: Tensor, above: Tensor,
+    context: Tensor, denominator: Tensor, grad_output: Tensor,
     gradients: tuple[Tensor, Tensor, Tensor],
 ) -> None:  # fmt: skip
     """Write the gradients of queries, keys and values, given the context's.
 
     Args:
-        query: As `attend`; and so are the next three.
-        key: See there.
-        value: See there.
-        mask: See there.
+        query: As for `attend`.
+        key: As for `attend`.
+        value: As for `attend`.
+        mask: As for `attend`.
         context: What `attend` wrote.
-        denominator: And this.
-        above: The context's gradient, (batch, queries, heads, d_v).
+        denominator: Likewise.
+        grad_output: The context's gradient, (batch, queries, heads, d_v).
         gradients: To be written, each (batch, length, heads, width).
     """
     seen, mask_strides = _every_score(query, key, mask)
-    given = query, key, value, seen, context, denominator, above
-    strides = *_strides(query, key, value), *_strides_of_heads(context, above)
+    given = query, key, value, seen, context, denominator, grad_output
+    strides = *_strides(query, key, value), *_strides_of_heads(context, grad_output)
     for launch in _launches(query, key, value, mask):
         if not launch.options["WHOLE"]:
             _launched(_backward_of_queries)[launch.pairs, launch.blocks_of(query)](
@@ -248,22 +250,21 @@ class _Launch:
 
     block: int
     pairs: int
-    """Of a sentence and a head; 0 if the batch's lengths want another block: then
-    nothing is launched."""
+    """Of a sentence and a head; 0 if these lengths need another size of block."""
     options: dict[str, Any]
 
-    def blocks_of(self, places: Tensor) -> int:
-        """How many it takes for a sentence; where there are no keys, one of zeros."""
-        return -(-places.size(2) // self.block) or 1
+    def blocks_of(self, x: Tensor) -> int:
+        """How many a sentence needs; without keys, one that writes zeros."""
+        return -(-x.size(2) // self.block) or 1
 
 
 def _launches(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> Iterator[_Launch]:
-    """One: the smallest block that holds a sentence, or several of the largest.
+    """The launch with the smallest block that holds a sentence, or with the largest.
 
-    A compiler's graph, which serves all lengths, has one for each size of a block. It
-    finds out which it has to launch when it runs.
+    A compiled graph serves all lengths, so it has a launch for each size of a block, of
+    which all but one turn out to be empty when it runs.
     """
     pairs = query.size(0) * query.size(1)
     longest: Any = torch.sym_max(query.size(2), key.size(2))
@@ -288,15 +289,15 @@ def _launches(
 
 
 _BLOCKS = ((16, 0, 16), (32, 16, 32), (64, 32, 64), (64, 64, None))
-"""Sizes of blocks, and for sentences of which lengths: longer than, and at most."""
+"""Sizes of blocks, and the lengths they serve: longer than, and at most."""
 
 
 def _fits(longest: Any, shorter: int, most: int | None) -> Any:
-    """1 if shorter < longest <= most, or else 0, without asking a compiler which."""
-    above = torch.sym_min(1, torch.sym_max(0, longest - shorter))
+    """1 if shorter < longest <= most, else 0: in arithmetic that a compiler can trace."""
+    longer = torch.sym_min(1, torch.sym_max(0, longest - shorter))
     if most is None:
-        return above
-    return above * torch.sym_min(1, torch.sym_max(0, most + 1 - longest))
+        return longer
+    return longer * torch.sym_min(1, torch.sym_max(0, most + 1 - longest))
 
 
 def _sizes(query: Tensor, key: Tensor) -> tuple[int, int, int]:
@@ -306,22 +307,22 @@ def _sizes(query: Tensor, key: Tensor) -> tuple[int, int, int]:
 def _every_score(
     query: Tensor, key: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """What says whether a score is seen, and the strides by which to find it there."""
+    """The mask, and its strides after broadcasting to all scores."""
     if mask is None:
-        return query, (0, 0, 0, 0)  # which nobody reads
+        return query, (0, 0, 0, 0)  # never read
     return mask, mask.expand(*query.shape[:3], key.size(2)).stride()
 
 
 def _launched(kernel: Any) -> Any:
-    """The kernel, or in a compiler's graph what stands for it there."""
+    """The kernel, wrapped so that a compiler can trace it."""
     return wrap_triton(kernel) if isinstance(kernel, triton.JITFunction) else kernel
 
 
 def _strides(*tensors: Tensor) -> list[int]:
-    """From pair to pair, from head to head, and from place to place."""
+    """The strides of batch, heads and positions."""
     return [stride for tensor in tensors for stride in tensor.stride()[:3]]
 
 
 def _strides_of_heads(*tensors: Tensor) -> list[int]:
-    """The same of tensors in which heads lie within places."""
+    """The same for tensors (batch, length, heads, width)."""
     return _strides(*(tensor.transpose(1, 2) for tensor in tensors))

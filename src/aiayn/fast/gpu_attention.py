@@ -1,18 +1,19 @@
 """Equation (1) on a GPU, by kernels of our own (`attention_kernels`) or by torch's.
 
-With a mask of padding torch takes a kernel that was made for sequences of hundreds of
-tokens. For sentences of 27 in the mean ours need a quarter of its time on an H200
-(`benchmarks/records/gpu.json`). A compiled graph launches them from its own code, and
-has them for all lengths, since it is one graph. Without a compiler Python asks for
-each, which pays for short sentences only, and above all in steps that are recorded
-(`aiayn.training.recorded_step`), in which nobody has to ask.
+With a padding mask torch takes a kernel that was made for sequences of hundreds of
+tokens. For sentences of 27 tokens on average, our kernels need a quarter of its time on
+an H200 (`benchmarks/records/gpu.json`). A compiled graph launches them from its own
+code, for all lengths, because it is one graph. Without a compiler, Python launches each
+of them. That pays for short sentences only, and most of all in steps that are recorded
+(`aiayn.fast.cuda_graphs`), which Python does not launch.
 
-Ours take numbers of 16 bits and a few widths of heads. Elsewhere a compiled graph has
-torch's kernel, and where there is no such GPU the formulas below compute what ours do.
+Our kernels take 16-bit numbers and a few widths of heads. For others a compiled graph
+has torch's kernel. Where there is no such GPU, the formulas below do the same.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any
@@ -22,22 +23,22 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from aiayn.model.forms import first_order, is_compiled, is_plain
+from aiayn.fast.conditions import first_order
 
 WIDTHS = (16, 32, 64, 128)
-"""Of a head's queries, keys and values: what the kernels multiply at once."""
+"""Widths of queries, keys and values that the kernels can multiply."""
 TRITON = find_spec("triton") is not None
-# With more queries or keys torch's kernel pays, unless the graph is compiled.
-SHORT = 32
+# Queries and keys up to which our kernels are faster without a compiler.
+MAX_SHORT = 32
 
 
 def _attend(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The context, (batch, queries, heads, d_v), and each denominator's logarithm."""
-    query, key, value = (_side_by_side(x) for x in (query, key, value))
+    query, key, value = (_contiguous_width(x) for x in (query, key, value))
     if _has_kernels(query.device):
-        from aiayn.model.attention_kernels import attend
+        from aiayn.fast.attention_kernels import attend
 
         context = _empty(query, value.size(3))
         denominator = query.new_empty(query.shape[:3], dtype=torch.float32)
@@ -52,33 +53,31 @@ def _attend(
 
 def _attend_backward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
-    context: Tensor, denominator: Tensor, above: Tensor,
+    context: Tensor, denominator: Tensor, grad_output: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of the first three, given the context's; laid out as that is."""
-    query, key, value = (_side_by_side(x) for x in (query, key, value))
-    above = _side_by_side(above)
+    query, key, value = (_contiguous_width(x) for x in (query, key, value))
+    grad_output = _contiguous_width(grad_output)
     if _has_kernels(query.device):
-        from aiayn.model.attention_kernels import attend_backward
+        from aiayn.fast.attention_kernels import attend_backward
 
-        gradients = (
-            _empty(query, query.size(3)),
-            _empty(key, key.size(3)),
-            _empty(value, value.size(3)),
-        )
-        given = query, key, value, mask, context, denominator, above, gradients
+        q, k, v = (_empty(x, x.size(3)) for x in (query, key, value))
+        gradients = q, k, v
+        given = query, key, value, mask, context, denominator, grad_output, gradients
         with torch.cuda.device_of(query):
             attend_backward(*given)
         return gradients
     weights = _weights(query, key, mask, denominator)
-    mean = (context.float() * above).sum(-1).transpose(1, 2)[..., None]
-    above = above.transpose(1, 2)
+    mean = (context.float() * grad_output).sum(-1).transpose(1, 2)[..., None]
+    grad_output = grad_output.transpose(1, 2)
     # dL/dscores = w (g - Σ w g), g being dL/dweights.
-    below = weights * ((above @ value.mT).float() - mean) / math.sqrt(query.size(3))
-    of_heads = (
-        below.to(key) @ key, below.mT.to(query) @ query, weights.mT.to(above) @ above
-    )  # fmt: skip
-    of_query, of_key, of_value = (x.transpose(1, 2).contiguous() for x in of_heads)
-    return of_query, of_key, of_value
+    grad_weights = (grad_output @ value.mT).float()
+    grad_scores = weights * (grad_weights - mean) / math.sqrt(query.size(3))
+    of_query = grad_scores.to(key) @ key
+    of_key = grad_scores.mT.to(query) @ query
+    of_value = weights.mT.to(grad_output) @ grad_output
+    q, k, v = (x.transpose(1, 2).contiguous() for x in (of_query, of_key, of_value))
+    return q, k, v
 
 
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
@@ -93,13 +92,13 @@ def _weights(
 
 
 def _empty(like: Tensor, width: int) -> Tensor:
-    """What heads write, within places: to concatenate them is no copy."""
+    """An output in which the heads of a position are adjacent: concatenated already."""
     batch, heads, length = like.shape[:3]
     return like.new_empty(batch, length, heads, width)
 
 
-def _side_by_side(x: Tensor) -> Tensor:
-    """The kernels take any strides but that of a head's own numbers."""
+def _contiguous_width(x: Tensor) -> Tensor:
+    """The last dimension must be contiguous; the other strides may be any."""
     return x if x.stride(3) == 1 else x.contiguous()
 
 
@@ -115,11 +114,11 @@ _registering = Lock()
 
 
 def register_operations() -> None:
-    """Have torch know both functions above, and a compiler look into them.
+    """Register both functions above as operations of torch that a compiler can trace.
 
-    Whoever compiles for a GPU calls it beforehand, or the graph has torch's kernel;
-    without a compiler the first attention does. Not at import: the part of torch that
-    looks into kernels of Triton's takes a second to import.
+    It must run before a compilation for a GPU; otherwise the graph has torch's kernel.
+    It does not run at import, because torch's support for Triton takes a second to
+    import.
     """
     with _registering:
         if not _operations:
@@ -157,10 +156,10 @@ def gpu_attention(
     """The context of `scaled_dot_product_attention`, without its weights.
 
     Args:
-        query: What each position looks for; outside of a compiled graph in 16 bits, and
-            its width, and that of values, is one of `WIDTHS`.
-        key: What each position answers to.
-        value: What each position has to give.
+        query: The queries of every head. Outside of a compiled graph they have 16 bits,
+            and their width and that of the values is one of `WIDTHS`.
+        key: The keys.
+        value: The values.
         mask: True where a query may attend to a key; None: everywhere.
 
     Paper: §3.2.1, equation (1).
@@ -174,33 +173,29 @@ def gpu_attention(
 
 
 def _can_be_called(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether a graph may have our kernels: torch must know them by now."""
+    """Whether a graph may have our kernels: they must have been registered."""
     there = len(_operations) > 0 and _has_kernels(query.device)
     return there and fit(query, key, value)
 
 
 def _by_eights(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """The mask as what is added to scores, in rows that begin at every eighth place.
+    """The mask as numbers to add to scores, each row at a multiple of eight numbers.
 
-    Torch's kernel copies any other, after asking whether the number of keys divides by
-    8: a compiler then makes one graph where it does, and one where it does not. Rows
-    are never packed, for it would ask whether they are.
+    Torch's kernel copies any other mask, after asking whether the number of keys is a
+    multiple of 8: a compiler would make one graph for each answer. Rows are never
+    contiguous, because it would ask for that too.
     """
     keys = mask.size(-1)
-    places = torch.arange(keys - keys % 8 + 8, device=mask.device)
-    hidden = ~mask.index_select(-1, places.clamp(max=keys - 1))
+    columns = torch.arange(keys - keys % 8 + 8, device=mask.device)
+    hidden = ~mask.index_select(-1, columns.clamp(max=keys - 1))
     added = torch.zeros_like(hidden, dtype=dtype).masked_fill(hidden, -math.inf)
     return added[..., :keys]
 
 
-def goes_to_kernels(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether `gpu_attention` is the fastest form for these, and the plain one unasked.
-
-    In a compiled graph it always is: a compiler makes less of the formula.
-    """
-    if is_compiled():
-        return query.is_cuda
-    return not is_plain() and fit(query, key, value) and _is_short_and_fast(query, key)
+def has_kernels_for(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether our kernels are the fastest way to compute these, without a compiler."""
+    short = max(query.size(2), key.size(2)) <= MAX_SHORT
+    return fit(query, key, value) and short and _has_kernels(query.device)
 
 
 def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -216,5 +211,22 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def _is_short_and_fast(query: Tensor, key: Tensor) -> bool:
-    return max(query.size(2), key.size(2)) <= SHORT and _has_kernels(query.device)
+@contextmanager
+def disable_cudnn_sdpa(device: torch.device) -> Iterator[None]:
+    """Have torch choose another kernel than cuDNN's for attention inside the block.
+
+    cuDNN makes a plan for each shape, which costs more than it gains when the shapes of
+    a training or of a search keep changing. Torch's own kernels need no plan.
+
+    Args:
+        device: On another device than a GPU nothing is changed.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)

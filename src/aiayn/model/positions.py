@@ -36,7 +36,7 @@ def sinusoidal_positional_encoding(
 
     Paper: §3.5.
 
-    The first two positions; sin 1 and cos 1 turn fast, the other pair slowly:
+    The first two positions; sin 1 and cos 1 change fast, the other pair slowly:
 
     >>> sinusoidal_positional_encoding(2, d_model=4).round(decimals=4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -51,10 +51,7 @@ def sinusoidal_positional_encoding(
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    r"""Adds the sinusoids to a sequence. Nothing is learned and no length is too long.
-
-    Positions that are given one by one must lie in the table, which grows with the
-    sequences only.
+    r"""Adds the sinusoids to a sequence. Nothing is learned, and any length works.
 
     $$x_{pos} + PE_{pos}$$
 
@@ -85,30 +82,35 @@ class SinusoidalPositionalEncoding(nn.Module):
         start: int = 0,
         positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """Add positions ``start``, ``start + 1``, … to x, or those that are given."""
+        """Add the encodings of positions start, start + 1, … to x, or of those given.
+
+        Args:
+            x: The embedded sequence.
+            start: Its first position.
+            positions: The position of each token; none may exceed the length of x.
+        """
         end = start + x.size(1)
         table = self.up_to(end, x)
         return x + (table[start:end] if positions is None else table[positions])
 
     def up_to(self, end: int, x: Tensor) -> Float[Tensor, "length d_model"]:
-        """The table, with ``end`` positions or more, where x is.
+        """The table on x's device, with at least ``end`` positions.
 
-        A model that was made on 'meta' may get its weights one by one: there is a table
-        when the first sequence comes.
+        It grows where necessary. A model that was made on 'meta' has no numbers in its
+        table until the first sequence arrives.
         """
-        table = self.table  # in a variable: another thread may exchange it meanwhile
+        table = self.table  # a local variable, because another thread may replace it
         if end > table.size(0) or (table.is_meta and not x.is_meta):
             length = max(2 * end, table.size(0))
-            # An ordinary tensor, even if it is a search that needs it first: torch lets
-            # nobody change one that was made in inference mode. And wherever tensors
-            # are made by default, this one is made where there is float64.
+            # Not an inference tensor, even if a search is first to need it: those
+            # cannot take part in training. On the CPU, because MPS has no float64.
             with torch.inference_mode(False), torch.device("cpu"):
                 longer = sinusoidal_positional_encoding(length, table.size(1))
                 self.table = table = longer.to(x.device, table.dtype)
         return table
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """As everywhere; but what `to_empty` makes of a table on 'meta' is filled."""
+        """As in every module; but fill the table that `to_empty` leaves empty."""
         was_on_meta = self.table.is_meta
         super()._apply(fn, recurse)
         if was_on_meta and not self.table.is_meta:
@@ -136,8 +138,8 @@ class LearnedPositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_length: int = 1024) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.empty(max_length, d_model))
-        # The paper is silent. Like the embeddings, but without their √d_model: words
-        # weigh more than positions until training has decided otherwise.
+        # The paper does not say. As the embeddings, but without their √d_model, so that
+        # words weigh more than positions at first.
         nn.init.normal_(self.table, std=d_model**-0.5)
 
     def forward(
@@ -146,11 +148,10 @@ class LearnedPositionalEncoding(nn.Module):
         start: int = 0,
         positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """Add positions ``start``, ``start + 1``, … to x, or those that are given.
+        """Add the vectors of positions start, start + 1, … to x, or of those given.
 
         Raises:
-            InputError: The sequence is longer than the table. (Positions that are given
-            are not looked at: on a GPU the program would have to wait for them.)
+            InputError: The sequence is longer than the table.
         """
         end = start + x.size(1)
         if end > self.table.size(0):
@@ -165,7 +166,7 @@ class LearnedPositionalEncoding(nn.Module):
 
 
 class NoPositionalEncoding(nn.Module):
-    """Adds nothing: where positions are, they are in the attention.
+    """Adds nothing, for models whose attention encodes the positions.
 
     Not in the paper: `RotaryAttention` needs it.
 
@@ -180,5 +181,5 @@ class NoPositionalEncoding(nn.Module):
         start: int = 0,
         positions: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """x, wherever it stands."""
+        """Return x itself."""
         return x
