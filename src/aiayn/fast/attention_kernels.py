@@ -293,7 +293,7 @@ _BLOCKS = ((16, 0, 16), (32, 16, 32), (64, 32, 64), (64, 64, None))
 
 
 def _fits(longest: Any, shorter: int, most: int | None) -> Any:
-    """1 if shorter < longest <= most, else 0: in arithmetic that a compiler can trace."""
+    """1 if shorter < longest <= most, else 0: as arithmetic, for a compiler."""
     longer = torch.sym_min(1, torch.sym_max(0, longest - shorter))
     if most is None:
         return longer

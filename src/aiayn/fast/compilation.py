@@ -25,20 +25,21 @@ def compile_dynamic(module: nn.Module, **options: Any) -> Callable[..., Any]:
         module: Compiled at the function's first call.
         options: Further ones of `torch.compile`.
     """
-    device = next(module.parameters()).device
+    weight = next(module.parameters(), None)
+    device = torch.device("cpu") if weight is None else weight.device
     if device.type == "cuda":
         register_operations()
     compiled: Callable[..., Any] = torch.compile(module, dynamic=True, **options)
 
     def run(*inputs: Any) -> Any:
-        with _distinct_sizes(), disable_cudnn_sdpa(device):
+        with distinct_sizes(), disable_cudnn_sdpa(device):
             return compiled(*inputs)
 
     return run
 
 
 @contextmanager
-def _distinct_sizes() -> Iterator[None]:
+def distinct_sizes() -> Iterator[None]:
     """Have torch's compiler take no two sizes for one, and no number for a size."""
     with ExitStack() as settings:
         with suppress(ImportError, AttributeError):  # private: a torch may lack it

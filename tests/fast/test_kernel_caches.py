@@ -15,7 +15,7 @@ CODE, DESCRIPTIONS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"
 PROGRAM = """
 import ctypes, sys
 import torch
-from aiayn.training.kernel_cache import size_kernel_caches
+from aiayn.fast.process import size_kernel_caches
 
 class Heap(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks used free top"

@@ -15,14 +15,14 @@ from torch._dynamo.utils import compilation_time_metrics
 from torch._inductor import list_options
 from torch.nn import functional as F
 
-from aiayn.model.forms import is_plain
-from aiayn.training.one_graph import compile_as_one, gpu_options
+from aiayn.fast.compilation import compile_dynamic, gpu_options
+from aiayn.fast.conditions import is_transformed
 
 
 @pytest.fixture(scope="module")
 def all_kinds():
     """What the compiler made of it, for each kind of rows and of training."""
-    script = Path(__file__).with_name("compiled_objective.py")
+    script = Path(__file__).with_name("compiled_criterion.py")
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -51,17 +51,17 @@ def test_no_fused_attention_asks_whether_a_length_divides_by_8(all_kinds, kind):
     assert all_kinds[kind]["fused"] == 0
 
 
-def test_the_compiler_gets_the_plain_form():
+def test_under_a_compiler_the_fast_classes_step_aside():
     seen = []
 
     @torch.compile(backend=lambda graph, _: graph.forward)
     def step(x):
-        seen.append(is_plain())
+        seen.append(is_transformed())
         return x + 1
 
     step(torch.ones(2))
     assert seen == [True]
-    assert not is_plain()
+    assert not is_transformed()
 
 
 def test_a_rate_does_not_make_the_compiler_begin_anew():
@@ -73,10 +73,9 @@ def test_a_rate_does_not_make_the_compiler_begin_anew():
         def forward(self, x):
             return F.dropout(x, self.rate, training=True)
 
-    module = Drops()
-    compile_as_one(module, backend="aot_eager")
+    compiled = compile_dynamic(Drops(), backend="aot_eager")
     compilation_time_metrics.clear()
-    module(torch.ones(5, 7))
+    compiled(torch.ones(5, 7))
     attempts = [name for name in compilation_time_metrics if "compile_attempt" in name]
     assert attempts == ["compile_attempt_0"]
 
@@ -86,6 +85,23 @@ def test_a_gpus_compiler_is_told_what_this_torch_knows():
     assert over_places.keys() == over_widths.keys() <= set(list_options())
     assert over_places["triton.persistent_reductions"] is False
     assert over_widths["triton.persistent_reductions"] is True
+
+
+def test_torchs_settings_are_as_they_were_after_each_call():
+    from torch._dynamo import config as numbers
+    from torch.fx.experimental import _config as sizes
+
+    inside = []
+
+    class Looks(nn.Module):
+        def forward(self, x):
+            inside.append((sizes.use_duck_shape, numbers.specialize_float))
+            return x
+
+    before = sizes.use_duck_shape, numbers.specialize_float
+    compile_dynamic(Looks(), backend="eager")(torch.ones(2))
+    assert inside[0] == (False, True)
+    assert (sizes.use_duck_shape, numbers.specialize_float) == before
 
 
 def losses(folder, *words):

@@ -14,9 +14,10 @@ import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
+from aiayn.fast import accelerate
+from aiayn.fast.compilation import compile_dynamic
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.training.loss import TrainingObjective
-from aiayn.training.one_graph import compile_as_one
+from aiayn.training.loss import Criterion
 
 CONFIG = TransformerConfig.tiny(
     vocab_size=31,
@@ -43,7 +44,7 @@ def batches():
 
 
 def compiled(plain):
-    """The same objective, and a list that its graphs will stand in.
+    """The criterion compiled, its parameters, and a list that will hold its graphs.
 
     They are run as they are: to make kernels of them is torch's affair, and takes a C++
     compiler and minutes.
@@ -55,8 +56,7 @@ def compiled(plain):
         return graph.forward
 
     made = copy.deepcopy(plain)
-    compile_as_one(made, backend=keep)
-    return made, graphs
+    return compile_dynamic(made, backend=keep), [*made.parameters()], graphs
 
 
 def compiled_in_parts(plain):
@@ -76,14 +76,13 @@ def compiled_in_parts(plain):
         "gloo", store=distributed.HashStore(), rank=0, world_size=1
     )
     made = DistributedDataParallel(copy.deepcopy(plain), bucket_cap_mb=0.002)
-    compile_as_one(made, backend=keep)
-    return made, graphs
+    return compile_dynamic(made, backend=keep), [*made.parameters()], graphs
 
 
-def gradients(objective, batch):
+def gradients(criterion, parameters, batch):
     """The loss, and the gradient of every weight."""
-    smoothed, cross_entropy = objective(*batch)
-    found = torch.autograd.grad(smoothed, list(objective.parameters()))
+    smoothed, cross_entropy = criterion(*batch)
+    found = torch.autograd.grad(smoothed, parameters)
     return [smoothed, cross_entropy, *found]
 
 
@@ -91,18 +90,20 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     found = {}
-    for kind, end_id, positions, make in (
-        ("padded", None, "sinusoidal", compiled),
-        ("packed", 2, "sinusoidal", compiled),
-        ("rotary", 2, "rotary", compiled),
-        ("in parts", None, "sinusoidal", compiled_in_parts),
+    for kind, packed, positions, make in (
+        ("padded", False, "sinusoidal", compiled),
+        ("packed", True, "sinusoidal", compiled),
+        ("rotary", True, "rotary", compiled),
+        ("in parts", False, "sinusoidal", compiled_in_parts),
     ):
         model = Transformer(replace(CONFIG, positions=positions)).double()
-        plain = TrainingObjective(model, 0.1, bos_id=1, end_id=end_id)
-        fast, graphs = make(plain)
+        plain = Criterion(model, 0.1, bos_id=1, packed=packed)
+        made, parameters, graphs = make(accelerate(copy.deepcopy(plain)))
         differences = []
         for batch in batches():
-            pairs = zip(gradients(plain, batch), gradients(fast, batch), strict=True)
+            expected = gradients(plain, [*plain.parameters()], batch)
+            found_now = gradients(made, parameters, batch)
+            pairs = zip(expected, found_now, strict=True)
             differences.append(max(float((a - b).abs().max()) for a, b in pairs))
         calls = [str(node.target) for graph in graphs for node in graph.graph.nodes]
         found[kind] = {

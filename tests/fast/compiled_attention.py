@@ -9,9 +9,9 @@ import json
 import torch
 from torch._inductor.compile_fx import compile_fx
 
+from aiayn.fast.compilation import distinct_sizes
+from aiayn.fast.gpu_attention import gpu_attention, register_operations
 from aiayn.model import scaled_dot_product_attention
-from aiayn.model.gpu_attention import gpu_attention, register_operations
-from aiayn.training.one_graph import tell_sizes_from_numbers
 
 LENGTHS = [
     *((9, 7), (16, 16), (17, 3), (20, 27), (32, 32)),
@@ -49,7 +49,6 @@ def heads(rows, length, width):
 def main():
     """Compile once for each kind of mask, and compare."""
     torch.manual_seed(1)
-    tell_sizes_from_numbers()
     register_operations()
     errors, graphs = {}, []
 
@@ -70,12 +69,16 @@ def main():
                 heads(rows, keys, 32),
             )
             seen = mask(rows, queries, keys)
-            context = compiled(*inputs, seen)
-            above = torch.randn_like(context)
+            with distinct_sizes():
+                context = compiled(*inputs, seen)
+            grad_output = torch.randn_like(context)
             exact = [x.detach().double().requires_grad_() for x in inputs]
             expected, _ = scaled_dot_product_attention(*exact, seen)
-            found = [context, *torch.autograd.grad(context, inputs, above)]
-            wanted = [expected, *torch.autograd.grad(expected, exact, above.double())]
+            found = [context, *torch.autograd.grad(context, inputs, grad_output)]
+            wanted = [
+                expected,
+                *torch.autograd.grad(expected, exact, grad_output.double()),
+            ]
             pairs = zip(found, wanted, strict=True)
             errors[mask.__name__] += [relative(*pair) for pair in pairs]
     print(json.dumps({"graphs": graphs, "errors": errors}))

@@ -1,4 +1,4 @@
-"""The products of the faster library are torch's own."""
+"""Products by oneDNN are torch's own."""
 
 import pytest
 import torch
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from aiayn.model import products
-from aiayn.model.forms import plain_form
-from aiayn.model.products import Linear, linear, product, weight_gradient
+from aiayn import fast
+from aiayn.fast import linear as module
+from aiayn.fast.linear import FastLinear, linear, product, weight_gradient
 
 sizes = st.integers(1, 9)
 pytestmark = pytest.mark.skipif(
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def every_product_goes_to_onednn(monkeypatch):
     """However small it is, and whatever the processor."""
-    monkeypatch.setattr(products, "WORTH", 0)
-    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    monkeypatch.setattr(module, "MIN_SIZE", 0)
+    monkeypatch.setattr(module, "_mkl_is_slow", lambda: True)
 
 
 @given(
@@ -42,12 +42,12 @@ def test_value_and_gradients_are_torchs(lead, widths, with_bias, turned, seed):
         x = x.movedim(0, -1).contiguous().movedim(-1, 0)
     weight = torch.randn(inputs, outputs).T if turned else torch.randn(outputs, inputs)
     given_tensors = [x, weight] + [torch.randn(outputs)] * with_bias
-    above = torch.randn(*lead, outputs)
+    grad_output = torch.randn(*lead, outputs)
     found = []
     for function in (linear, F.linear):
         leaves = [tensor.clone().requires_grad_() for tensor in given_tensors]
         result = function(*leaves)
-        found.append((result, torch.autograd.grad(result, leaves, above)))
+        found.append((result, torch.autograd.grad(result, leaves, grad_output)))
     assert_close(*found, rtol=1e-5, atol=729 * torch.finfo(torch.float32).eps)
 
 
@@ -59,32 +59,37 @@ def test_of_two_transposed_factors_the_narrower_one_comes_first(monkeypatch):
         firsts.append(x.size(0))
         return F.linear(x, weight)
 
-    monkeypatch.setattr(products, "product", product)
+    monkeypatch.setattr(module, "product", product)
     for outputs, inputs in ((9, 4), (4, 9)):
-        above, x = torch.randn(5, outputs), torch.randn(5, inputs)
-        assert_close(weight_gradient(above, x), above.T @ x)
+        grad_output, x = torch.randn(5, outputs), torch.randn(5, inputs)
+        assert_close(weight_gradient(grad_output, x), grad_output.T @ x)
     assert firsts == [4, 4]
 
 
 def test_only_what_needs_a_gradient_gets_one():
-    layer, x = Linear(4, 3).requires_grad_(False), torch.randn(2, 4, requires_grad=True)
+    layer, x = (
+        FastLinear(4, 3).requires_grad_(False),
+        torch.randn(2, 4, requires_grad=True),
+    )
     layer(x).sum().backward()
     assert_close(x.grad, layer.weight.sum(0).expand(2, 4))
     assert layer.weight.grad is None
 
 
 def test_the_library_is_asked_for_32_bits_and_nothing_else(monkeypatch):
-    """Not for 64 bits, not under autocast, not for one row, not in the plain form."""
+    """Not for 64 bits, not under autocast, not for one row, not in a plain layer."""
     sign = torch.full((2, 3), 77.0)
-    monkeypatch.setattr(products._Product, "apply", lambda *_: sign)
+    monkeypatch.setattr(module._Linear, "apply", lambda *_: sign)
     x, weight = torch.randn(2, 4), torch.randn(3, 4)
     assert linear(x, weight) is sign
     assert_close(linear(x.double(), weight.double()).float(), F.linear(x, weight))
     assert_close(linear(x[0], weight), F.linear(x[0], weight))
     with torch.autocast("cpu", torch.bfloat16):
         assert linear(x, weight).dtype == torch.bfloat16
-    with plain_form():
-        assert_close(linear(x, weight), F.linear(x, weight))
+    layer = FastLinear(4, 3)
+    assert layer(x) is sign
+    with fast.disabled(layer):
+        assert_close(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
 @pytest.mark.parametrize("bias", [torch.randn(6, 4)[:, 1], torch.ones(1).expand(6)])

@@ -12,9 +12,9 @@ LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ANEW = """
 import resource
 import torch
-from aiayn.training.allocator import keep_freed_memory
+from aiayn.fast.process import tune_malloc
 
-assert keep_freed_memory()
+assert tune_malloc()
 torch.ones(2**24)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(10):
@@ -23,9 +23,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 LARGE = """
 import torch
-from aiayn.training.allocator import keep_freed_memory
+from aiayn.fast.process import tune_malloc
 
-keep_freed_memory()
+tune_malloc()
 kept = torch.ones(2**24)
 with open("/proc/self/smaps_rollup") as lines:
     print(*(line.split()[1] for line in lines if line.startswith("AnonHugePages")))

@@ -1,16 +1,17 @@
-"""The fast loss is the plain one: value, gradients, and under autocast."""
+"""The loss in chunks is the plain one: value, gradients, and under autocast."""
 
 import pytest
 import torch
 
-from aiayn.training import chunked_loss, label_smoothed_cross_entropy
-from aiayn.training.chunked_loss import (
+from aiayn.fast import loss as chunked_loss
+from aiayn.fast.loss import (
     BYTES_ON_A_CPU,
     BYTES_ON_A_GPU,
     CHUNK,
     _positions_at_a_time,
     chunked_cross_entropy,
 )
+from aiayn.training import label_smoothed_cross_entropy
 
 
 def plain(states, weight, labels, smoothing):
@@ -145,3 +146,32 @@ def test_narrow_numbers_score_a_token_of_no_probability(dtype):
     assert 87 < unsmoothed <= 2000
     smoothed.backward()
     torch.testing.assert_close(weight.grad, torch.tensor([[1.0], [-1.0]]))
+
+
+@pytest.mark.parametrize("learns", ["states", "weight", "nothing"])
+def test_only_what_learns_gets_a_gradient(monkeypatch, learns):
+    """Without a gradient its product is not computed; the loss stays the same."""
+    computed = []
+    for name in ("product", "weight_gradient"):
+        original = getattr(chunked_loss, name)
+        monkeypatch.setattr(
+            chunked_loss,
+            name,
+            lambda *x, name=name, original=original: (
+                computed.append(name) or original(*x)
+            ),
+        )
+    states = torch.randn(9, 4, requires_grad=learns == "states")
+    weight = torch.randn(7, 4, requires_grad=learns == "weight")
+    labels = torch.randint(7, (9,))
+    with torch.set_grad_enabled(learns != "nothing"):
+        smoothed, _ = chunked_cross_entropy(states, weight, labels, 0.1)
+    assert smoothed.requires_grad == (learns != "nothing")
+    # One product for the logits, and one for the gradient of the states.
+    assert computed.count("product") == 1 + (learns == "states")
+    assert computed.count("weight_gradient") == (learns == "weight")
+    torch.testing.assert_close(smoothed, plain(states, weight, labels, 0.1))
+    if smoothed.requires_grad:
+        smoothed.backward()
+        assert (states.grad is None) == (learns != "states")
+        assert (weight.grad is None) == (learns != "weight")

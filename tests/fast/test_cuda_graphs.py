@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from aiayn.data import Batch
+from aiayn.fast.cuda_graphs import CUDAGraphRunner
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig
-from aiayn.training.recorded_step import Recorder
 
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=40, dropout=0.1),
@@ -68,26 +68,26 @@ def rows(length, token):
 
 
 def test_a_shape_is_done_by_python_then_recorded_then_played(graphs):
-    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
+    runner = CUDAGraphRunner(torch.nn.Linear(1, 1), pad_id=0)
     for token in range(1, 5):
-        found = recorder(sums, rows(5, token), rows(7, 10 * token))
+        found = runner(sums, rows(5, token), rows(7, 10 * token))
         assert found.tolist() == [10 * token, 140 * token]
         assert len(graphs) == int(token > 1)
 
 
 def test_numbers_that_were_returned_stay(graphs):
-    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
-    found = [recorder(sums, rows(5, token), rows(7, token)) for token in (1, 2, 3)]
+    runner = CUDAGraphRunner(torch.nn.Linear(1, 1), pad_id=0)
+    found = [runner(sums, rows(5, token), rows(7, token)) for token in (1, 2, 3)]
     assert [int(numbers[0]) for numbers in found] == [10, 20, 30]
 
 
 def test_lengths_that_round_up_to_the_same_share_a_recording(graphs):
-    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
+    runner = CUDAGraphRunner(torch.nn.Linear(1, 1), pad_id=0)
     for length in (1, 5, 8):
-        assert recorder(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
+        assert runner(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
     assert len(graphs) == 1
     for length in (9, 16):
-        recorder(sums, rows(length, 1), rows(8, 1))
+        runner(sums, rows(length, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
@@ -102,31 +102,31 @@ def frozen(model):
 @pytest.mark.parametrize("change", [moved, frozen])
 def test_a_model_that_was_moved_or_frozen_is_recorded_anew(graphs, change):
     model = torch.nn.Linear(1, 1)
-    recorder = Recorder(model, pad_id=0)
+    runner = CUDAGraphRunner(model, pad_id=0)
     for _ in range(3):
-        recorder(sums, rows(8, 1), rows(8, 1))
+        runner(sums, rows(8, 1), rows(8, 1))
     change(model)
     for _ in range(2):
-        recorder(sums, rows(8, 1), rows(8, 1))
+        runner(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_forgotten_recordings_are_made_anew(graphs):
-    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
+    runner = CUDAGraphRunner(torch.nn.Linear(1, 1), pad_id=0)
     for _ in range(2):
-        recorder(sums, rows(8, 1), rows(8, 1))
-    recorder.forget()
-    recorder(sums, rows(8, 1), rows(8, 1))
+        runner(sums, rows(8, 1), rows(8, 1))
+    runner.reset()
+    runner(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 1
-    recorder(sums, rows(8, 1), rows(8, 1))
+    runner(sums, rows(8, 1), rows(8, 1))
     assert len(graphs) == 2
 
 
 def test_there_is_an_end_to_recordings(graphs, monkeypatch):
-    monkeypatch.setattr("aiayn.training.recorded_step.RECORDINGS", 1)
-    recorder = Recorder(torch.nn.Linear(1, 1), pad_id=0)
+    monkeypatch.setattr("aiayn.fast.cuda_graphs.MAX_GRAPHS", 1)
+    runner = CUDAGraphRunner(torch.nn.Linear(1, 1), pad_id=0)
     for length in (8, 8, 16, 16, 16):
-        assert recorder(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
+        assert runner(sums, rows(length, 1), rows(8, 1)).tolist() == [2 * length, 16]
     assert len(graphs) == 1
 
 
@@ -153,7 +153,7 @@ def test_a_cpu_records_nothing(graphs):
 
 def gpu_losses(monkeypatch, config, recordings=256):
     """Of twelve steps over three batches of two shapes, and how many were recorded."""
-    monkeypatch.setattr("aiayn.training.recorded_step.RECORDINGS", recordings)
+    monkeypatch.setattr("aiayn.fast.cuda_graphs.MAX_GRAPHS", recordings)
     torch.manual_seed(1)
     trainer = Trainer(config, Transformer(config.model), bos_id=1)
     drawn = torch.Generator().manual_seed(1)
@@ -163,7 +163,7 @@ def gpu_losses(monkeypatch, config, recordings=256):
     ]
     batches.append(Batch(rows(8, 5), rows(24, 6)))  # nothing is rounded up
     found = [trainer.step(step, [batches[step % 3]])[0] for step in range(1, 13)]
-    return torch.stack(found).cpu(), len(trainer.recorder._recordings)
+    return torch.stack(found).cpu(), len(trainer.graphs._graphs)
 
 
 @on_a_gpu
@@ -192,13 +192,9 @@ def test_a_gpu_plays_what_it_would_compute(
     torch.testing.assert_close(played, computed, rtol=rounded, atol=0)
 
 
-@on_a_gpu
-def test_a_gpu_plays_no_recording_of_the_plain_form(monkeypatch):
-    from aiayn.model.forms import plain_form
-
-    with plain_form():
-        _, recorded = gpu_losses(monkeypatch, CONFIG)
-    assert recorded == 0
+def test_a_training_without_acceleration_records_nothing():
+    config = replace(CONFIG, device="cpu", fast=False)
+    assert Trainer(config, Transformer(config.model), bos_id=1).graphs is None
 
 
 @on_a_gpu
@@ -234,7 +230,7 @@ def test_a_gpu_records_anew_what_was_loaded_into_itself():
     trainer.load_state(state, counts, Path("state"))
     for step in range(4, 8):
         assert trainer.step(step, [batch]).isfinite().all()
-    assert len(trainer.recorder._recordings) == 1
+    assert len(trainer.graphs._graphs) == 1
 
 
 @on_a_gpu

@@ -19,10 +19,9 @@ import torch
 from torch.testing import assert_close
 
 from aiayn.errors import InputError
-from aiayn.model import gpu_attention as module
+from aiayn.fast import gpu_attention as module
+from aiayn.fast.gpu_attention import _by_eights, gpu_attention, has_kernels_for
 from aiayn.model import scaled_dot_product_attention
-from aiayn.model.forms import plain_form
-from aiayn.model.gpu_attention import _by_eights, goes_to_kernels, gpu_attention
 
 INTERPRETED = bool(os.environ.get("TRITON_INTERPRET")) and find_spec("triton")
 WHERE = [
@@ -91,8 +90,10 @@ def drawn_inputs(shape, dtype, device, mask, widths=(16, 32)):
         for length, width in sizes
     ]
     seen = mask(drawn, 3, queries, keys)
-    above = torch.randn(3, 2, queries, widths[1], generator=drawn).to(device, dtype)
-    return inputs, seen if seen is None else seen.to(device), above
+    grad_output = torch.randn(3, 2, queries, widths[1], generator=drawn).to(
+        device, dtype
+    )
+    return inputs, seen if seen is None else seen.to(device), grad_output
 
 
 def relative(found, expected):
@@ -110,13 +111,13 @@ def test_it_is_equation_1_and_its_gradient(device, dtype, error, shape, mask):
     """Relative to float64, no further off than a few roundings of the type."""
     if INTERPRETED and dtype is torch.bfloat16:
         pytest.skip("NumPy, which Triton's interpreter computes with, has no bfloat16")
-    inputs, seen, above = drawn_inputs(shape, dtype, device, mask)
+    inputs, seen, grad_output = drawn_inputs(shape, dtype, device, mask)
     exact = [x.detach().double().requires_grad_() for x in inputs]
     expected, _ = scaled_dot_product_attention(*exact, seen)
     found = gpu_attention(*inputs, seen)
     assert relative(found, expected) < error
-    gradients = torch.autograd.grad(found, inputs, above)
-    wanted = torch.autograd.grad(expected, exact, above.double())
+    gradients = torch.autograd.grad(found, inputs, grad_output)
+    wanted = torch.autograd.grad(expected, exact, grad_output.double())
     if shape == (1, 1):  # one key has weight 1 whatever the score: all else is rounding
         gradients, wanted = gradients[2:], wanted[2:]
     for gradient, exactly in zip(gradients, wanted, strict=True):
@@ -125,7 +126,7 @@ def test_it_is_equation_1_and_its_gradient(device, dtype, error, shape, mask):
 
 @pytest.mark.parametrize("width", module.WIDTHS)
 def test_every_width_of_a_head_is_served(device, width):
-    inputs, seen, above = drawn_inputs(
+    inputs, seen, grad_output = drawn_inputs(
         (20, 24), torch.float16, device, padding, (width, width)
     )
     exact = [x.detach().double().requires_grad_() for x in inputs]
@@ -135,8 +136,8 @@ def test_every_width_of_a_head_is_served(device, width):
     )
     assert relative(found, expected) < 2**-9
     for gradient, exactly in zip(
-        torch.autograd.grad(found, inputs, above),
-        torch.autograd.grad(expected, exact, above.double()),
+        torch.autograd.grad(found, inputs, grad_output),
+        torch.autograd.grad(expected, exact, grad_output.double()),
         strict=True,
     ):
         assert relative(gradient, exactly) < 2**-9
@@ -161,14 +162,14 @@ def test_what_heads_found_is_concatenated_without_a_copy(device):
 
 
 def test_numbers_of_a_head_need_not_lie_side_by_side(device):
-    inputs, seen, above = drawn_inputs((7, 9), torch.float16, device, padding)
+    inputs, seen, grad_output = drawn_inputs((7, 9), torch.float16, device, padding)
     other = [x.detach().mT.contiguous().mT.requires_grad_() for x in inputs]
     assert all(x.stride(3) != 1 for x in other)
     found, again = gpu_attention(*inputs, seen), gpu_attention(*other, seen)
     assert_close(found, again, rtol=0, atol=0)
     for gradient, other_gradient in zip(
-        torch.autograd.grad(found, inputs, above),
-        torch.autograd.grad(again, other, above.mT.contiguous().mT),
+        torch.autograd.grad(found, inputs, grad_output),
+        torch.autograd.grad(again, other, grad_output.mT.contiguous().mT),
         strict=True,
     ):
         assert_close(gradient, other_gradient, rtol=0, atol=0)
@@ -207,7 +208,7 @@ def test_a_compilers_graph_has_the_kernels_for_all_lengths():
 
 
 def test_one_size_of_a_block_is_launched_for_each_length():
-    kernels = pytest.importorskip("aiayn.model.attention_kernels", exc_type=ImportError)
+    kernels = pytest.importorskip("aiayn.fast.attention_kernels", exc_type=ImportError)
     for longest in range(1, 400):
         fits = [kernels._fits(longest, *lengths) for _, *lengths in kernels._BLOCKS]
         assert sorted(fits) == [0, 0, 0, 1]
@@ -242,11 +243,9 @@ def on_a_gpu(length, dtype=torch.bfloat16, width=64):
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_short_sentences_go_to_the_kernels(monkeypatch, queries, keys, expected):
     monkeypatch.setattr(module, "_has_kernels", lambda device: True)
-    assert goes_to_kernels(queries, keys, keys) == expected
-    with plain_form():
-        assert not goes_to_kernels(queries, keys, keys)
+    assert has_kernels_for(queries, keys, keys) == expected
     monkeypatch.setattr(module, "_has_kernels", lambda device: False)
-    assert not goes_to_kernels(queries, keys, keys)
+    assert not has_kernels_for(queries, keys, keys)
 
 
 @pytest.mark.parametrize("keys", [1, 7, 8, 9, 16])
