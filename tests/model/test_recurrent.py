@@ -74,7 +74,7 @@ def test_the_parts_make_the_whole(attention):
     translator = model(attention)
     logits = translator(SOURCE, TARGET)
     assert logits.equal(translator.decode(TARGET, translator.encode(SOURCE), SOURCE))
-    assert logits.equal(translator.project(translator.states(SOURCE, TARGET)))
+    assert logits.equal(translator.logits(translator.decoder_hidden(SOURCE, TARGET)))
 
 
 def test_attention_weights_are_a_distribution_over_words():

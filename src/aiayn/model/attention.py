@@ -217,7 +217,9 @@ class MultiHeadAttention(nn.Module):
         """The queries of every head: (batch, heads, queries, d_k)."""
         return split_heads(self.query_projection(query), self.num_heads)
 
-    def project_kv(self, key: Tensor, value: Tensor, cache: KVCache | None = None):
+    def project_kv(
+        self, key: Tensor | None, value: Tensor | None, cache: KVCache | None = None
+    ):
         """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
 
         With a cache they are appended to it, and all that it then holds is returned.
