@@ -23,10 +23,6 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # What an example may take as imported, beside its own module's names.
 IMPORTED = {name: getattr(aiayn, name) for name in aiayn.__all__}
 IMPORTED |= {"Path": Path, "torch": torch}
-OTHER_LIBRARIES = {
-    "aiayn.interop.marian.to_marian": "transformers",
-    "aiayn.interop.onnx.export_onnx": "onnxscript",
-}
 
 
 def places(node, *names):
@@ -79,11 +75,9 @@ def reader(tmp_path_factory):
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
-@pytest.mark.usefixtures("unchecked_shapes")  # as readers have it; ONNX needs it so
+@pytest.mark.usefixtures("unchecked_shapes")  # as readers have it
 def test_an_example_says_the_truth(place, reader, monkeypatch):
     """It needs torch, what `aiayn` exports, its module, and a trained runs/grammar."""
-    if library := OTHER_LIBRARIES.get(".".join(place)):
-        pytest.importorskip(library)
     monkeypatch.chdir(reader)
     assert doctest.DocTestRunner().run(found(*place)).failed == 0
 

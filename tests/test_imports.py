@@ -17,7 +17,7 @@ MAY_IMPORT = {leaf: set() for leaf in LEAVES} | {
     "data": {"trees", "tree_repair"},
     "inference": {"model", "data", "trees", "tree_repair"},
     "training": {"model", "data", "inference", "trees", "tree_repair"},
-    "interop": {"model", "data"},
+    "interop": {"model"},
 }
 
 

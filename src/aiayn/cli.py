@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from tyro.conf import Positional
@@ -31,7 +31,6 @@ from aiayn.data import (
     read_stream,
 )
 from aiayn.errors import InputError
-from aiayn.files import require_folder
 from aiayn.inference import (
     Ensemble,
     Parse,
@@ -48,8 +47,6 @@ from aiayn.inference import (
 )
 from aiayn.inference import translate as translate_lines
 from aiayn.inference.ensemble import most_tokens
-from aiayn.interop import export_onnx, to_marian
-from aiayn.interop.requirement import require_transformer
 from aiayn.machine import resolve_device
 from aiayn.model.description import Translator
 from aiayn.run import RunFolder
@@ -333,40 +330,6 @@ def _require_free_name(file: Path, folder: RunFolder) -> None:
             f"{file} cannot hold an average: choose an --output that ends in "
             ".safetensors and is no best, state or step of a run."
         )
-
-
-@app.command
-def export(
-    run: Positional[Path],
-    to: Literal["marian", "onnx"],
-    output: Path | None = None,
-) -> None:
-    """Write a trained model in another library's form, its tokenizer beside it.
-
-    aiayn export runs/grammar --to marian
-
-    aiayn export runs/multi30k --to onnx --output web/model
-
-    Args:
-        run: A run's folder, or a saved model's, or one of its .safetensors files.
-        to: marian, for Hugging Face transformers, which takes post-norm models only
-            (grammar and base are, multi30k is pre-norm), or onnx: encoder and decoder
-            step.
-        output: The folder to write, not a run's nor a saved model's; one in the run's
-            folder if left out.
-    """
-    model, tokenizer = load_translator(run)
-    model = require_transformer(model)  # for the type: both exports ask again
-    folder = output or (run if run.is_dir() else run.parent) / to
-    require_folder(folder)
-    # What is written has a config.json and a tokenizer too.
-    RunFolder(folder).require_no_run(or_model=True)
-    if to == "marian":
-        to_marian(model).save_pretrained(folder)
-    else:
-        export_onnx(model, folder)
-    tokenizer.save(folder / "tokenizer.model")
-    print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
 @app.command
