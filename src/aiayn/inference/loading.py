@@ -64,8 +64,7 @@ def save_translator(
 
     `train` does so by itself. This is for a model that was made otherwise: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
-    `aiayn translate` and `aiayn export` take the folder; to evaluate, resume or
-    average takes a run's.
+    `aiayn translate` takes the folder; to evaluate, resume or average takes a run's.
 
     Args:
         model: A `Transformer` or a `RecurrentTranslator`, on any device. It is loaded
