@@ -15,13 +15,13 @@ import torch
 
 from aiayn import Tokenizer, Transformer, TransformerConfig, __version__, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
-from aiayn.data import load_corpus, load_treebank
+from aiayn.data import load_corpus
 from aiayn.errors import InputError
-from aiayn.inference import Parse, load_translator, save_translator
+from aiayn.inference import load_translator, save_translator
 from aiayn.model.description import describe_config
+from aiayn.parsing import Parse, delinearise, linearise, load_treebank
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig, TrainingResult
-from aiayn.trees import delinearise, linearise
 
 SENTENCES = ("a dog runs", "a cat runs", "the dog sees a cat", "the cat sleeps")
 
@@ -230,7 +230,7 @@ def test_evaluates_a_parser_by_its_brackets(aiayn, run, monkeypatch):
     config = TrainingConfig.from_dict(read_json(run.config))
     write_json(run.config, replace(config, corpus="grammar", target="trees").as_dict())
     few = {"size": 50, "held_out_size": 20}
-    bank = load_treebank("grammar", **few)["test"]
+    bank = load_treebank(**few)["test"]
     monkeypatch.setattr(cli, "load_corpus", partial(load_corpus, **few))
     monkeypatch.setattr(cli, "load_treebank", partial(load_treebank, **few))
 

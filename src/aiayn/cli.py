@@ -17,7 +17,6 @@ from tyro.conf import Positional
 
 from aiayn.checkpoint import read_json, save_tensors
 from aiayn.data import (
-    TREEBANKS,
     TREES,
     Corpus,
     EncodedPairs,
@@ -25,7 +24,6 @@ from aiayn.data import (
     Tokenizer,
     encode_pairs,
     load_corpus,
-    load_treebank,
     normalise,
     read_lines,
     read_stream,
@@ -33,22 +31,20 @@ from aiayn.data import (
 from aiayn.errors import InputError
 from aiayn.inference import (
     Ensemble,
-    Parse,
     cross_attention_map,
     evaluate_bleu,
     exact_match_rate,
     load_ensemble,
     load_translator,
-    parse,
     perplexity,
     render_attention,
-    score_parses,
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
 from aiayn.inference.ensemble import most_tokens
 from aiayn.machine import resolve_device
 from aiayn.model.description import Translator
+from aiayn.parsing import Parse, Tree, load_treebank, parse, score_parses
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
@@ -59,7 +55,6 @@ from aiayn.training import (
     run_table3,
 )
 from aiayn.training import train as train_translator
-from aiayn.trees import Tree
 from aiayn.version import __version__
 
 app = tyro.extras.SubcommandApp()
@@ -200,7 +195,7 @@ def evaluate(
     """Score a trained translator: BLEU as sacreBLEU prints it, perplexity, matches.
 
     A parser (target trees) gets F1 of its brackets in place of BLEU, where gold trees
-    with tags are known: of the corpora grammar and gum.
+    with tags are known: of the corpus grammar.
 
     aiayn evaluate runs/multi30k
 
@@ -232,7 +227,7 @@ def evaluate(
     name = corpus or config.corpus
     text = load_corpus(name, source=config.source, target=config.target).split(split)
     parses = config.target == TREES
-    gold = load_treebank(name)[split] if parses and name in TREEBANKS else None
+    gold = load_treebank()[split] if parses and name == "grammar" else None
     pairs, _ = encode_pairs(text, tokenizer)
     references = [normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
@@ -264,7 +259,7 @@ def _bracket_line(gold: Sequence[Tree] | None, parses: Sequence[Parse]) -> str:
     if gold is None:  # in the corpus's lines each tag is XX, a comma's too
         return (
             "There is no F1: it leaves out punctuation, which only the tags of gold "
-            f"trees tell (aiayn.inference.score_parses takes them); {repaired}."
+            f"trees tell (aiayn.parsing.score_parses takes them); {repaired}."
         )
     score = score_parses(gold, parses)
     return (
@@ -389,9 +384,9 @@ def corpus(
     aiayn corpus multi30k --target fr --samples 20
 
     Args:
-        name: grammar, multi30k, tatoeba, wmt14, gum, or a folder of your own files.
+        name: grammar, multi30k, tatoeba, wmt14, or a folder of your own files.
         source: Language to translate from.
-        target: Language to translate into; trees, of the grammar and gum.
+        target: Language to translate into; trees, of the grammar.
         split: Which part to show samples of.
         samples: How many.
     """

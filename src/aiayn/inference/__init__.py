@@ -22,7 +22,6 @@ from aiayn.inference.hypothesis import (
     output_limits,
 )
 from aiayn.inference.loading import load_ensemble, load_translator, save_translator
-from aiayn.inference.parsing import Parse, parse, score_parses
 from aiayn.inference.translation import translate, translate_stream
 from aiayn.inference.uncached import Uncached
 
@@ -31,7 +30,6 @@ __all__ = [
     "BleuResult",
     "Ensemble",
     "Hypothesis",
-    "Parse",
     "PerplexityResult",
     "Uncached",
     "beam_search",
@@ -45,11 +43,9 @@ __all__ = [
     "load_ensemble",
     "load_translator",
     "output_limits",
-    "parse",
     "perplexity",
     "render_attention",
     "save_translator",
-    "score_parses",
     "translate",
     "translate_stream",
 ]

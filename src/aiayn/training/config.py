@@ -51,8 +51,8 @@ class TrainingConfig:
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own, which
-    has to hold train.* and validation.*."""
+    """grammar (embedded), multi30k, tatoeba, wmt14, or a folder of your own, which has
+    to hold train.* and validation.*."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
