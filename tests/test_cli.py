@@ -157,26 +157,6 @@ def test_weights_are_shown_as_text(aiayn, run):
     assert "</s>" in out
 
 
-def test_several_runs_write_together(aiayn, run, tmp_path):
-    first, second = (run.path / f"step-00000{step}.safetensors" for step in (1, 2))
-    alone, others = (
-        aiayn("translate", path, *SENTENCES)[1] for path in (first, second)
-    )
-    status, together, err = aiayn("translate", first, *SENTENCES, "--with", second)
-    assert status == 0, err
-    assert together.count("\n") == len(SENTENCES)
-    assert together not in (alone, others)
-    status, out, err = aiayn("evaluate", first, "--with", second, run.best)
-    assert status == 2
-    assert str(run.best) in err
-    status, out, err = aiayn("evaluate", first, "--with", second)
-    assert status == 0, err
-    assert "perplexity = " in out
-    status, _, err = aiayn("translate", first, "a dog", "--weights", "--with", second)
-    assert status == 2
-    assert "leave out --with" in err
-
-
 def test_an_empty_line_does_not_end_what_is_shown(aiayn, run, tmp_path):
     file = tmp_path / "some.en"
     file.write_text("a dog\n\na dog\n", encoding="utf-8")

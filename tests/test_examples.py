@@ -1,4 +1,4 @@
-"""Every example in the package's docstrings says the truth."""
+"""Every example in the packages' docstrings says the truth."""
 
 import ast
 import doctest
@@ -10,14 +10,16 @@ import pytest
 import torch
 
 import aiayn
+import aiayn_book
 from aiayn.data import corpora
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig, train
 
-PACKAGE = Path(aiayn.__file__).parent
+PACKAGES = [Path(one.__file__).parent for one in (aiayn, aiayn_book)]
 SOURCES = {
-    path.relative_to(PACKAGE.parent).with_suffix(""): path.read_text(encoding="utf-8")
-    for path in sorted(PACKAGE.rglob("*.py"))
+    path.relative_to(package.parent).with_suffix(""): path.read_text(encoding="utf-8")
+    for package in PACKAGES
+    for path in sorted(package.rglob("*.py"))
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # What an example may take as imported, beside its own module's names.

@@ -30,36 +30,29 @@ from aiayn.data import (
 )
 from aiayn.errors import InputError
 from aiayn.inference import (
-    Ensemble,
     cross_attention_map,
     evaluate_bleu,
     exact_match_rate,
-    load_ensemble,
     load_translator,
     perplexity,
     render_attention,
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
-from aiayn.inference.ensemble import most_tokens
 from aiayn.machine import resolve_device
-from aiayn.model.description import Translator
+from aiayn.model import Transformer
 from aiayn.parsing import Parse, Tree, load_treebank, parse, score_parses
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
     TrainingResult,
     average_checkpoints,
-    choose_rows,
     resume_training,
-    run_table3,
 )
 from aiayn.training import train as train_translator
 from aiayn.version import __version__
 
 app = tyro.extras.SubcommandApp()
-
-Others = Annotated[tuple[Path, ...], tyro.conf.arg(name="with")]
 
 _RECIPES = {
     name: (recipe(), recipe.__doc__ or "")
@@ -122,7 +115,6 @@ def translate(
     run: Positional[Path],
     text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
     file: Path | None = None,
-    others: Others = (),
     weights: bool = False,
     beam_size: int = 4,
     length_penalty: float = 0.6,
@@ -137,14 +129,10 @@ def translate(
 
     echo "A dog runs." | aiayn translate runs/multi30k --weights
 
-    aiayn translate runs/seed-1 "A dog runs." --with runs/seed-2 runs/seed-3
-
     Args:
         run: A run's folder, or a saved model's, or one of its .safetensors files.
         text: Sentences, each in quotation marks.
         file: A file with one sentence a line.
-        others: More runs, of the same tokenizer, that write together with it as an
-            ensemble.
         weights: Show what each piece looked at while it was written.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: How much longer outputs are favoured (the paper's α).
@@ -154,16 +142,14 @@ def translate(
     """
     if text and file:
         raise InputError("Give sentences or --file, not both.")
-    if weights and others:
-        raise InputError("--weights shows what one model looked at; leave out --with.")
     options = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,
         "extra_length": extra_length,
     }
     lines = text or (read_lines(file) if file else _standard_input())
+    model, tokenizer = load_translator(run, resolve_device(device))
     if weights:
-        model, tokenizer = load_translator(run, resolve_device(device))
         for number, line in enumerate(lines, start=1):
             if not normalise(line):  # as without --weights: nothing, but no end
                 print(flush=True)
@@ -174,7 +160,6 @@ def translate(
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)
         return
-    model, tokenizer = _load(run, others, device)
     # Whoever types wants each answer at once; a file goes faster in large chunks.
     chunk = 1 if not text and not file and sys.stdin.isatty() else 1000
     for line in translate_stream(lines, model, tokenizer, chunk_lines=chunk, **options):
@@ -186,7 +171,6 @@ def evaluate(
     run: Positional[Path],
     split: str = "test",
     corpus: str | None = None,
-    others: Others = (),
     beam_size: int | None = None,
     length_penalty: float | None = None,
     lowercase: bool = False,
@@ -201,14 +185,10 @@ def evaluate(
 
     aiayn evaluate runs/grammar --split combinations --beam-size 1
 
-    aiayn evaluate runs/seed-1 --with runs/seed-2 runs/seed-3
-
     Args:
         run: A run's folder, or one of its .safetensors files.
         split: Which part of the corpus: test, validation, …
         corpus: Another corpus than the one that it was trained on.
-        others: More runs, of the same tokenizer, that write together with it as an
-            ensemble.
         beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
             4, or 21 for a parser.
         length_penalty: How much longer outputs are favoured (the paper's α). Left out:
@@ -216,7 +196,7 @@ def evaluate(
         lowercase: Count words that differ in case only as the same.
         device: auto, cpu, cuda or mps.
     """
-    model, tokenizer = _load(run, others, device)
+    model, tokenizer = load_translator(run, resolve_device(device))
     folder = RunFolder(run if run.is_dir() else run.parent)
     if not folder.config.is_file():
         raise InputError(
@@ -244,15 +224,6 @@ def evaluate(
     print(f"exact matches = {exact_match_rate(hypotheses, references):.1%}")
 
 
-def _load(
-    run: Path, others: Sequence[Path], device: str
-) -> tuple[Translator | Ensemble, Tokenizer]:
-    place = resolve_device(device)
-    if others:
-        return load_ensemble([run, *others], place)
-    return load_translator(run, place)
-
-
 def _bracket_line(gold: Sequence[Tree] | None, parses: Sequence[Parse]) -> str:
     broken = sum(one.fault is not None for one in parses) / len(parses)
     repaired = f"{broken:.1%} of the outputs were no tree and repaired"
@@ -269,17 +240,18 @@ def _bracket_line(gold: Sequence[Tree] | None, parses: Sequence[Parse]) -> str:
 
 
 def _perplexity_line(
-    model: Translator | Ensemble,
+    model: Transformer,
     tokenizer: Tokenizer,
     pairs: EncodedPairs,
     tokens_per_batch: int,
 ) -> str:
     written = int(pairs.target.lengths.max())
-    most = most_tokens(model.config)
-    if written > most:
+    learned = model.config.positions == "learned"  # sinusoids have no end
+    most = model.config.max_length
+    if learned and written > most:
         return (
             f"There is no perplexity: a reference has {written:,} pieces, its end "
-            f"included, and the model's table of positions {most:,.0f}."
+            f"included, and the model's table of positions {most:,}."
         )
     longest = max(written, int(pairs.source.lengths.max()))
     batches = TokenBatches(pairs, max(longest, tokens_per_batch))
@@ -324,48 +296,6 @@ def _require_free_name(file: Path, folder: RunFolder) -> None:
         raise InputError(
             f"{file} cannot hold an average: choose an --output that ends in "
             ".safetensors and is no best, state or step of a run."
-        )
-
-
-@app.command
-def table3(
-    output: Path = Path("runs/table3"),
-    rows: tuple[str, ...] = (),
-    seeds: tuple[int, ...] = (1, 2, 3),
-    steps: int | None = None,
-    corpus: str = "multi30k",
-    device: str = "cpu",
-) -> None:
-    """Train the rows of Table 3 in miniature (paper: §6.2), each with several seeds.
-
-    Each run takes about a minute on one core and leaves one file. Stop it when you
-    like: the same command goes on, and makes only the runs that are missing.
-
-    aiayn table3
-
-    aiayn table3 --rows base A "C N=2" --seeds 1
-
-    So small a model leaves most of a GPU idle. Start one command for each seed there:
-
-    for seed in 1 2 3; do aiayn table3 --device cuda --seeds $seed & done; wait
-
-    Args:
-        output: A folder for the results.
-        rows: Rows by name, or by their letter; all if left out.
-        seeds: One run of each row for every seed.
-        steps: Optimizer steps of every run, if not the recorded table's.
-        corpus: Another corpus than Multi30k, English to German.
-        device: auto, cpu, cuda or mps.
-    """
-    changes = {"corpus": corpus, "device": device}
-    changes |= {} if steps is None else {"steps": steps}
-    chosen = choose_rows(rows)
-    print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
-    for run in run_table3(output, chosen, seeds, **changes):
-        print(
-            f"{run['row']:<24}{run['seed']:>4}{run['perplexity']:>12.2f}"
-            f"{run['bleu']:>7.1f}{run['cpu_seconds']:>13.0f}",
-            flush=True,
         )
 
 

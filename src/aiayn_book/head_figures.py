@@ -14,7 +14,8 @@ from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.nouns import BY_NAME
 from aiayn.data.grammar.relations import candidates, english_relations
 from aiayn.inference import evaluating
-from aiayn.inference.heads import (
+from aiayn.model import Transformer, shift_right
+from aiayn_book.head_scores import (
     Pairs,
     SentenceWeights,
     best_offset,
@@ -22,7 +23,6 @@ from aiayn.inference.heads import (
     shuffled,
     uniform_baseline,
 )
-from aiayn.model import Transformer, shift_right
 from aiayn_book.heads import (
     ABOVE_OFFSET,
     BOS,

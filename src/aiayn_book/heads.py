@@ -19,10 +19,10 @@ from aiayn.data import EncodedPairs, TokenBatches
 from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import english_relations, german_relations
 from aiayn.inference import evaluating, greedy_search
-from aiayn.inference.heads import Pairs, SentenceWeights, best_offset
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
 from aiayn.training.distributed import Processes
+from aiayn_book.head_scores import Pairs, SentenceWeights, best_offset
 
 Pair = tuple[list[int], list[int]]
 

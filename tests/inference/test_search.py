@@ -11,7 +11,6 @@ from torch.testing import assert_close
 
 from aiayn.errors import InputError
 from aiayn.inference import (
-    Uncached,
     beam_search,
     beam_search_n_best,
     gnmt_length_penalty,
@@ -32,6 +31,7 @@ from tests.inference.models import (
     random_transformer,
     table,
 )
+from tests.inference.uncached import Uncached
 
 MODELS = {
     "transformer": random_transformer,

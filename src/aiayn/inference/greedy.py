@@ -39,8 +39,8 @@ def greedy_search(
     leaves the batch.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
-            run; the source is moved there.
+        model: A `Transformer`, or another with its methods `start` and `step`, on
+            whichever device it should run; the source is moved there.
         source: Token ids, padded at the end; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.

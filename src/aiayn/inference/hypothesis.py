@@ -49,7 +49,7 @@ class Hypothesis:
 
 @runtime_checkable
 class Searchable(Protocol):
-    """What a search needs of a model: `Transformer`, `RecurrentTranslator`, `Uncached`.
+    """What a search needs of a model, as `Transformer` has it.
 
     Rows of tokens and state are hypotheses, ordered by sentence, equally many for each.
     """

@@ -11,7 +11,8 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.files import hold
 from aiayn.machine import resolve_device, resolve_precision
-from aiayn.model.description import Translator, build_model
+from aiayn.model import Transformer
+from aiayn.model.description import build_model
 from aiayn.model.forms import plain_form
 from aiayn.run import RunFolder
 from aiayn.training.allocator import keep_freed_memory
@@ -33,7 +34,7 @@ class TrainingResult:
 
     run: RunFolder
     """The folder, and where each file lies in it."""
-    model: Translator
+    model: Transformer
     """The model, averaged over the last checkpoints (§6.1), in evaluation mode."""
     tokenizer: Tokenizer
     """The one that the model was trained with."""

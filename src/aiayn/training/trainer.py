@@ -21,9 +21,9 @@ from aiayn.data import EOS_ID, Batch
 from aiayn.errors import InputError
 from aiayn.machine import attend_without_plans, resolve_device, resolve_precision
 from aiayn.model import TransformerConfig
-from aiayn.model.description import Translator, load_weights
+from aiayn.model.description import load_weights
 from aiayn.model.forms import is_plain
-from aiayn.training.config import TrainingConfig, check_recurrent
+from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import TrainingObjective, real_places
 from aiayn.training.one_graph import compile_as_one, gpu_options
@@ -42,15 +42,15 @@ class Trainer:
     rate for the weights of linear layers.
 
     Args:
-        config: Every choice.
-        model: What learns; it is moved to the processes' device.
+        config: Every choice but the model's sizes, which the model itself knows.
+        model: What learns, a `Transformer` or another with its methods `states` and
+            `project`; it is moved to the processes' device.
         bos_id: What the decoder reads first.
         processes: Who takes part, and where; None: this one alone, on the device that
             the configuration names.
 
     Raises:
-        InputError: The configuration's device is not there, or its model is recurrent
-            and is to be compiled or trained on packed rows.
+        InputError: The configuration's device is not there.
 
     Paper: §5.3.
 
@@ -66,15 +66,14 @@ class Trainer:
     def __init__(
         self,
         config: TrainingConfig,
-        model: Translator,
+        model: nn.Module,
         bos_id: int,
         processes: Processes | None = None,
     ) -> None:
-        check_recurrent(config)
         self.config = config
         self.processes = processes or Processes(device=resolve_device(config.device))
         self.dtype = resolve_precision(config.precision, self.processes.device)
-        self.model = model.to(self.processes.device)
+        self.model: Any = model.to(self.processes.device)
         # To look for them takes Python as long as a GPU takes for a layer.
         self._modules, self._weights = [*model.modules()], [*model.parameters()]
         self.optimizers = Optimizers(
@@ -93,7 +92,7 @@ class Trainer:
                 self.objective = DistributedDataParallel(
                     self.objective, broadcast_buffers=False
                 )
-        self.recorder = Recorder(model, config.model.pad_id)
+        self.recorder = Recorder(model, self.model.config.pad_id)
         if config.compile:
             on_a_gpu = self.processes.device.type == "cuda"
             options = gpu_options(self._sums_over_places()) if on_a_gpu else None
@@ -116,7 +115,7 @@ class Trainer:
                 f"Step {step} comes after the last one: the configuration has steps = "
                 f"{config.steps}."
             )
-        rate = noam_rate(step, config.model.d_model, config.warmup_steps)
+        rate = noam_rate(step, self.model.config.d_model, config.warmup_steps)
         falling = min(config.cooldown_steps, config.steps)
         left = (config.steps - step + 1) / (falling + 1)
         return config.learning_rate_scale * rate * min(1.0, left)
@@ -176,7 +175,7 @@ class Trainer:
 
     def _sums_over_places(self) -> bool:
         """Whether a compiler gets attention's formula, or rows of several sentences."""
-        model = self.config.model
+        model = self.model.config
         drops = isinstance(model, TransformerConfig) and model.attention_dropout > 0
         return is_plain() or drops or self.config.packed_length is not None
 
@@ -189,7 +188,7 @@ class Trainer:
         """
         if len(batches) != 1 or self.processes.device.type != "cuda":
             return False
-        (batch,), config, model = batches, self.config, self.config.model
+        (batch,), config, model = batches, self.config, self.model.config
         sides = batch.source, batch.target
         places = [len(side) * rounded_up(side.size(1)) for side in sides]
         return (
@@ -212,14 +211,14 @@ class Trainer:
         """A whole step of one batch that lies on the device; return its sums."""
         with torch.autocast(source.device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target)
-        real = (target != self.config.model.pad_id).sum()
+        real = (target != self.model.config.pad_id).sum()
         self._differentiate(smoothed / real.clamp(min=1))
         self._apply_gradients()
         return torch.stack([smoothed.detach(), plain, real]).double()
 
     def _move_by_all(self, batches: Sequence[Batch]) -> Tensor:
         """A step of any number of batches and processes; return this one's sums."""
-        pad_id = self.config.model.pad_id
+        pad_id = self.model.config.pad_id
         tokens = sum(int((batch.target != pad_id).sum()) for batch in batches)
         totals = self.no_totals()
         for number, batch in enumerate(batches, start=1):
@@ -254,13 +253,13 @@ class Trainer:
         # Every n-th row: only what lies in one piece is copied without a pause.
         sides = [side[rows].contiguous() for side in (batch.source, batch.target)]
         if not self.config.compile:
-            sides.append(real_places(sides[1], self.config.model.pad_id))
+            sides.append(real_places(sides[1], self.model.config.pad_id))
         source, target, *places = moved(device, *sides)
         with torch.autocast(device.type, self.dtype, enabled=self._is_narrow()):
             smoothed, plain = self.objective(source, target, *places)
         # DistributedDataParallel takes the mean over processes; we want the sum.
         self._differentiate(smoothed * (share * count / tokens))
-        real = (target != self.config.model.pad_id).sum()
+        real = (target != self.model.config.pad_id).sum()
         totals = torch.stack([smoothed.detach(), plain, real])
         return share * totals.to(self.no_totals())
 

@@ -8,9 +8,7 @@ from aiayn.checkpoint import save_tensors
 from aiayn.data import Batch, Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference import (
-    Ensemble,
     beam_search,
-    load_ensemble,
     output_limits,
     perplexity,
     translate,
@@ -19,6 +17,7 @@ from aiayn.inference.hypothesis import evaluating
 from aiayn.model import shift_right
 from aiayn.model.description import describe_config
 from aiayn.run import RunFolder
+from aiayn_book.ensemble import Ensemble, load_ensemble
 from tests.inference.conftest import LINES
 from tests.inference.models import (
     BOS,
@@ -31,6 +30,11 @@ from tests.inference.models import (
 
 # Float64 sums of a few dozen terms of size ten, added in another order.
 CLOSE = {"rtol": 0, "atol": 1e-10}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(LINES, vocab_size=60)
 
 
 def test_the_next_token_has_the_mean_of_the_probabilities():

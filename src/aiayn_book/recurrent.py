@@ -6,8 +6,8 @@ and a decoder that looks at every annotation before each word. Differences from 
 the output layer is a tanh layer (theirs is maxout) tied to the embeddings; dropout; the
 first state is made of what both directions know at their ends; torch's initialisation.
 
-`RecurrentTranslator` is called like `Transformer`, so the same loop trains it and the
-same search writes with it.
+`RecurrentTranslator` is called like `Transformer`, so the same `Trainer` trains it, on
+rows that are not packed, and the same search writes with it.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
 from aiayn.model.attention import additive_attention
-from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
-from aiayn.model.products import Linear
 from aiayn.model.validation import (
     check_batch,
     check_flags,
@@ -32,6 +30,8 @@ from aiayn.model.validation import (
     check_tokens,
     hold_python_numbers,
 )
+
+__all__ = ["RecurrentConfig", "RecurrentTranslator"]
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,14 @@ class RecurrentTranslator(nn.Module):
         width = config.d_model
         context = 2 * width if config.attention else width
         self.embedding = TokenEmbedding(config.vocab_size, width)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = nn.GRU(width, width, batch_first=True, bidirectional=True)
-        self.initial = Linear(2 * width, width)
+        self.initial = nn.Linear(2 * width, width)
         self.cell = nn.GRUCell(width + context, width)
-        self.readout = Linear(2 * width + context, width)
+        self.readout = nn.Linear(2 * width + context, width)
         if config.attention:
-            self.query_projection = Linear(width, width, bias=False)
-            self.key_projection = Linear(2 * width, width, bias=False)
+            self.query_projection = nn.Linear(width, width, bias=False)
+            self.key_projection = nn.Linear(2 * width, width, bias=False)
             self.score = nn.Parameter(torch.empty(width).normal_(std=width**-0.5))
 
     def forward(
