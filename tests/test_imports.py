@@ -11,13 +11,12 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aiayn"
 LEAVES = ("checkpoint", "errors", "files", "machine", "run")
 MAY_IMPORT = {leaf: set() for leaf in LEAVES} | {
-    "trees": set(),
-    "tree_repair": {"trees"},
     "model": set(),
-    "data": {"trees", "tree_repair"},
-    "inference": {"model", "data", "trees", "tree_repair"},
-    "training": {"model", "data", "inference", "trees", "tree_repair"},
-    "interop": {"model", "data"},
+    "data": set(),
+    "inference": {"model", "data"},
+    "training": {"model", "data", "inference"},
+    "parsing": {"model", "data", "inference"},
+    "interop": {"model"},
 }
 
 

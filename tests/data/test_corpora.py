@@ -116,8 +116,6 @@ def test_an_unknown_corpus_is_answered_with_those_that_exist(name):
         ("tatoeba", {"target": "fr"}, "is in en, de; target='fr'"),
         ("grammar", {"target": "fr"}, "is in en, de; target='fr'"),
         ("grammar", {"source": "de", "target": "trees"}, "source='de' is none of"),
-        ("gum", {}, "is in en, trees; target='de'"),
-        ("gum", {"source": "trees", "target": "en"}, 'give target="trees"'),
         ("grammar", {"target": "en"}, "both 'en'"),
         ("multi30k", {"size": 5}, "no option 'size'; it has none"),
         ("grammar", {"lines": 5}, "no option 'lines'; it has size, held_out_size, "),

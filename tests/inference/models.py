@@ -5,9 +5,9 @@ import math
 import torch
 from torch import nn
 
-from aiayn.inference import Ensemble
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.ensemble import Ensemble
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 
 PAD, BOS, EOS = 0, 1, 2
 ENDS = {"bos_id": BOS, "eos_id": EOS}

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, exact_match_rate, perplexity
-from aiayn.inference.hypothesis import evaluating
+from aiayn.inference.hypothesis import eval_mode
 from tests.inference.models import (
     BOS,
     random_recurrent,
@@ -160,14 +160,14 @@ def test_a_shared_model_is_as_it_was_when_the_last_thread_leaves():
     began, may_end = threading.Event(), threading.Event()
 
     def evaluate():
-        with evaluating(model):
+        with eval_mode(model):
             began.set()
             may_end.wait(10)
 
     thread = threading.Thread(target=evaluate)
     thread.start()
     began.wait(10)
-    with evaluating(model):
+    with eval_mode(model):
         may_end.set()
         thread.join()
         assert not any(module.training for module in model.modules())

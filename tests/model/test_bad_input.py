@@ -14,7 +14,7 @@ from aiayn.model import (
     scaled_dot_product_attention,
 )
 from aiayn.model.layers import ResidualNorm
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
 MODELS = {

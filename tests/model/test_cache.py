@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from aiayn.model import KVCache, Transformer, rotary
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
 

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from aiayn import fast
 from aiayn.model import Transformer, causal_mask, shift_right
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 from tests.model.twins import assert_same_gradients, randomize, transformer_twin
 

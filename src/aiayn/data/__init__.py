@@ -21,14 +21,13 @@ from aiayn.data.tokenizer import (
     Tokenizer,
     normalise,
 )
-from aiayn.data.treebanks import TREEBANKS, TREES, load_treebank, tree_pairs
+from aiayn.data.trees import TREES
 
 __all__ = [
     "BOS_ID",
     "CORPORA",
     "EOS_ID",
     "PAD_ID",
-    "TREEBANKS",
     "TREES",
     "UNK_ID",
     "Batch",
@@ -42,12 +41,10 @@ __all__ = [
     "encode_lines",
     "encode_pairs",
     "load_corpus",
-    "load_treebank",
     "map_batches",
     "normalise",
     "pack_pairs",
     "read_lines",
     "read_parallel",
     "read_stream",
-    "tree_pairs",
 ]

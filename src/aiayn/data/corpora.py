@@ -26,7 +26,7 @@ from aiayn.data.grammar import (
 from aiayn.data.multi30k import load_multi30k
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.tatoeba import load_tatoeba
-from aiayn.data.treebanks import TREES, load_gum, tree_pairs
+from aiayn.data.trees import TREES, tree_pairs
 from aiayn.data.wmt14 import load_wmt14
 from aiayn.errors import InputError
 
@@ -42,12 +42,12 @@ def load_corpus(
     and validation.
 
     Args:
-        name: "grammar", "multi30k", "tatoeba", "wmt14", "gum" (trees only), or the
-            path of a folder; one that has such a name itself, by its whole path.
+        name: "grammar", "multi30k", "tatoeba", "wmt14", or the path of a folder; one
+            that has such a name itself, by its whole path.
         source: The language to translate from: "en", "de"; with Multi30k and WMT 2014
             also "fr".
-        target: The language to translate to. "trees", with the grammar or GUM: the
-            English sentence's constituency tree, written as symbols (§6.3).
+        target: The language to translate to. "trees", with the grammar: the English
+            sentence's constituency tree, written as symbols (§6.3).
         options: For the grammar, `size` (training pairs), `held_out_size` (pairs of
             each other split) and `seed`; pair i is sample i of
             `aiayn.data.grammar.load_grammar` with the same options.
@@ -187,7 +187,6 @@ _LOADERS: dict[str, Callable[..., Corpus]] = {
     "multi30k": load_multi30k,
     "tatoeba": load_tatoeba,
     "wmt14": load_wmt14,
-    "gum": load_gum,
 }
 
 CORPORA = tuple(_LOADERS)

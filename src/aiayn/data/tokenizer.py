@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.files import open_ordinary, write_atomically
@@ -28,6 +27,12 @@ EOS_ID = 2
 """Ends every source and every target. Not in the paper."""
 UNK_ID = 3
 """Stands for a character that the vocabulary does not have. Not in the paper."""
+
+# What the unknown token is decoded to.
+UNKNOWN_AS = "⁇"
+
+# Ten times what the largest vocabularies need.
+MAX_MODEL_BYTES = 16 * 2**20
 
 # sentencepiece's own limit is 4192, and it passes longer lines over without a word.
 MAX_TRAINING_LINE_BYTES = 65_536
@@ -88,7 +93,8 @@ class Tokenizer:
         model: A serialised sentencepiece model, which `train` and `load` give.
 
     Raises:
-        InputError: The bytes are no model that `Tokenizer.train` could have made.
+        InputError: The bytes are damaged, no sentencepiece model, or one with other
+            special tokens than ours.
 
     Paper: §5.1; Sennrich et al. (2016).
 
@@ -104,13 +110,31 @@ class Tokenizer:
     def __init__(self, model: bytes) -> None:
         import sentencepiece
 
-        check_model(model)
-        self._model = model
-        self._processor = sentencepiece.SentencePieceProcessor()
+        if len(model) > MAX_MODEL_BYTES:
+            raise InputError(f"it is larger than {MAX_MODEL_BYTES:,} bytes.")
+        sentencepiece.set_min_log_level(2)
+        processor = sentencepiece.SentencePieceProcessor()
         try:
-            self._processor.LoadFromSerializedProto(model)
-        except RuntimeError as error:
-            raise InputError(f"sentencepiece refuses the model: {error}.") from error
+            processor.LoadFromSerializedProto(model)
+            # A piece that is not UTF-8 would be found only when a text is encoded.
+            processor.id_to_piece(list(range(processor.vocab_size())))
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise InputError(
+                "it is damaged or no sentencepiece model "
+                f"({str(error).strip().rstrip('.')}); save or train it again."
+            ) from error
+        special = [
+            processor.pad_id(),
+            processor.bos_id(),
+            processor.eos_id(),
+            processor.unk_id(),
+        ]
+        if special != [PAD_ID, BOS_ID, EOS_ID, UNK_ID]:
+            raise InputError(
+                "it is a tokenizer of another kind: its ids of padding, start, end and "
+                f"unknown are {special}, and not 0, 1, 2, 3; train one of this package."
+            )
+        self._model, self._processor = model, processor
 
     @classmethod
     def train(
@@ -156,7 +180,6 @@ class Tokenizer:
         texts = [text.replace("▅", " ") for text in sample if text]
         if not texts:
             raise InputError("A tokenizer needs text: every line given was empty.")
-        sentencepiece.set_min_log_level(2)
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(

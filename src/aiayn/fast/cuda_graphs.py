@@ -21,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.model.config import TransformerConfig
+
 MAX_TOKENS = 2**13
 """Token slots of a batch, padding included, up to which Python is the slower one."""
 MAX_LOGITS = 2**27
@@ -106,7 +108,7 @@ class CUDAGraphRunner:
         return _Graph(graph, source, target, sums, [*self.model.buffers()])
 
 
-def can_record(config: Any, processes: Any) -> bool:
+def can_record(config: Any, model: Any, processes: Any) -> bool:
     """Whether the steps of a training do the same every time, on one GPU.
 
     Processes that exchange gradients and compiled graphs have launches of their own;
@@ -115,12 +117,13 @@ def can_record(config: Any, processes: Any) -> bool:
 
     Args:
         config: A `TrainingConfig`.
+        model: The model's configuration.
         processes: Who takes part, and where.
     """
-    model = config.model
     return (
         processes.device.type == "cuda"
         and processes.world_size == 1
+        and isinstance(model, TransformerConfig)
         and (model.positions != "learned" or model.max_length % 8 == 0)
         and config.optimizer == "adam"
         and not config.compile

@@ -1,4 +1,4 @@
-"""§3 of the paper: the model. `recurrent` is the baseline of §1 and §2."""
+"""§3 of the paper: the model."""
 
 from aiayn.model.attention import (
     MultiHeadAttention,
@@ -25,7 +25,6 @@ from aiayn.model.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.transformer import (
@@ -48,8 +47,6 @@ __all__ = [
     "MultiHeadAttention",
     "NoPositionalEncoding",
     "PositionwiseFeedForward",
-    "RecurrentConfig",
-    "RecurrentTranslator",
     "ResidualNorm",
     "RotaryAttention",
     "Segments",

@@ -79,7 +79,7 @@ class Criterion(nn.Module):
         self, model: Any, smoothing: float, bos_id: int, packed: bool = False
     ) -> None:
         super().__init__()
-        self.model = model
+        self.model: Any = model
         self.smoothing = smoothing
         self.bos_id = bos_id
         self.packed = packed

@@ -20,9 +20,8 @@ from aiayn.data import (
     pack_pairs,
 )
 from aiayn.errors import InputError
-from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
-from aiayn.training.config import TrainingConfig, check_recurrent
+from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 
 
@@ -40,18 +39,16 @@ class TrainingData:
 
 
 def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that does not go with these batches, or not with a compiler.
+    """Refuse a model that does not go with these batches.
 
     Raises:
-        InputError: Its padding is not the tokenizer's, or it is refused by
-            `check_recurrent`.
+        InputError: Its padding is not the tokenizer's.
     """
     if config.model.pad_id != PAD_ID:
         raise InputError(
             f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
             f"with {PAD_ID}, as the tokenizer has it: leave it out."
         )
-    check_recurrent(config)
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
@@ -138,7 +135,7 @@ def prepare_data(
 def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
     """Refuse pairs for which a learned table of positions has no rows."""
     model = config.model
-    if not isinstance(model, TransformerConfig) or model.positions != "learned":
+    if model.positions != "learned":
         return
     longest = max(
         int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)

@@ -11,7 +11,8 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.files import hold
 from aiayn.machine import resolve_device
-from aiayn.model.description import Translator, build_model
+from aiayn.model import Transformer
+from aiayn.model.description import build_model
 from aiayn.run import RunFolder
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
@@ -30,7 +31,7 @@ class TrainingResult:
 
     run: RunFolder
     """The folder, and where each file lies in it."""
-    model: Translator
+    model: Transformer
     """The model, averaged over the last checkpoints (§6.1), in evaluation mode."""
     tokenizer: Tokenizer
     """The one that the model was trained with."""

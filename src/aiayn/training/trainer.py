@@ -44,7 +44,7 @@ class Trainer:
     (`aiayn.fast.accelerate`), and stays so afterwards.
 
     Args:
-        config: Every choice.
+        config: Every choice but the model's sizes, which the model itself knows.
         model: A `Transformer`, or one with the same methods. It is moved to the device.
         bos_id: What the decoder reads first.
         processes: Who takes part, and where; None: this process alone, on the device
@@ -88,7 +88,7 @@ class Trainer:
         if config.compile:
             self._loss = compile_dynamic(self._parallel, **self._compiler_options())
         self.graphs = None
-        if config.fast and can_record(config, self.processes):
+        if config.fast and can_record(config, model.config, self.processes):
             self.graphs = CUDAGraphRunner(model, self.criterion.pad_id)
 
     def step(self, step: int, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
@@ -113,7 +113,7 @@ class Trainer:
             seed(self.processes.device, self._dropout_seed(step))
             if self.graphs is not None and len(batches) == 1:
                 source, target = batches[0].source, batches[0].target
-                if self.graphs.takes(source, target, self.config.model.vocab_size):
+                if self.graphs.takes(source, target, self.model.config.vocab_size):
                     sides = to_device(self.processes.device, source, target)
                     return self.graphs(self._train_on, *sides)
             return self.train_step(batches)
@@ -181,7 +181,7 @@ class Trainer:
                 f"Step {step} comes after the last one: the configuration has steps = "
                 f"{config.steps}."
             )
-        rate = noam_rate(step, config.model.d_model, config.warmup_steps)
+        rate = noam_rate(step, self.model.config.d_model, config.warmup_steps)
         cooldown = min(config.cooldown_steps, config.steps)
         left = (config.steps - step + 1) / (cooldown + 1)
         return config.learning_rate_scale * rate * min(1.0, left)
@@ -251,7 +251,7 @@ class Trainer:
     def _compiler_options(self) -> dict[str, Any]:
         if self.processes.device.type != "cuda":
             return {}
-        drops = self.config.model.attention_dropout > 0
+        drops = self.model.config.attention_dropout > 0
         packed = self.config.packed_length is not None
         return {"options": gpu_options(not self.config.fast or drops or packed)}
 

@@ -7,8 +7,8 @@ tree. Here `repair` makes one of it, by rules that leave well-formed output as i
 from collections.abc import Sequence
 from contextlib import suppress
 
+from aiayn.data.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise, linearise
 from aiayn.errors import InputError
-from aiayn.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise, linearise
 
 
 def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
@@ -23,6 +23,10 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     - Tags take the words in turn. Surplus tags are passed over; words without a tag go
       to the end of the root.
     - A constituent without words is left out, and so is one that is nested too deep.
+
+    Args:
+        symbols: What a model wrote.
+        words: The sentence's.
 
     Raises:
         InputError: There are no words.
@@ -69,6 +73,10 @@ def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
 
     A parser that writes `XX` does not say which words are punctuation, and brackets
     are compared without it. So the gold tags are put in before scoring.
+
+    Args:
+        tree: What `parse` gave.
+        tags: One a word.
 
     Raises:
         InputError: There are not as many tags as words.

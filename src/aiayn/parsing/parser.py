@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
+from aiayn.data.trees import Tree, delinearise
 from aiayn.errors import InputError
-from aiayn.inference.ensemble import Ensemble
-from aiayn.inference.translation import translate
-from aiayn.model.description import Translator
-from aiayn.tree_repair import repair, with_tags
-from aiayn.trees import BracketScore, Tree, bracket_score, delinearise
+from aiayn.inference import translate
+from aiayn.inference.hypothesis import Model
+from aiayn.parsing.scores import BracketScore, bracket_score
+from aiayn.parsing.tree_repair import repair, with_tags
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Parse:
 
 def parse(
     sentences: Sequence[str],
-    model: Translator | Ensemble,
+    model: Model,
     tokenizer: Tokenizer,
     *,
     beam_size: int = 21,
@@ -92,7 +92,7 @@ def score_parses(
 
     Paper: §6.3, Table 4.
 
-    >>> from aiayn.trees import parse_tree
+    >>> from aiayn.parsing import parse_tree
     >>> gold = parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")
     >>> flat = parse_tree("(S (XX Tea) (VP (XX helps)))")  # no NP
     >>> score = score_parses([gold], [Parse(flat, (), None)])

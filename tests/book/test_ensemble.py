@@ -8,17 +8,16 @@ from aiayn.checkpoint import save_tensors
 from aiayn.data import Batch, Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference import (
-    Ensemble,
     beam_search,
-    load_ensemble,
     output_limits,
     perplexity,
     translate,
 )
-from aiayn.inference.hypothesis import evaluating
+from aiayn.inference.hypothesis import eval_mode
 from aiayn.model import shift_right
 from aiayn.model.description import describe_config
 from aiayn.run import RunFolder
+from aiayn_book.ensemble import Ensemble, load_ensemble
 from tests.inference.conftest import LINES
 from tests.inference.models import (
     BOS,
@@ -33,10 +32,15 @@ from tests.inference.models import (
 CLOSE = {"rtol": 0, "atol": 1e-10}
 
 
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(LINES, vocab_size=60)
+
+
 def test_the_next_token_has_the_mean_of_the_probabilities():
     ensemble = random_ensemble()
     source, target = random_source([4, 2]), random_source([5, 3], seed=1)
-    with evaluating(ensemble):
+    with eval_mode(ensemble):
         found = ensemble(source, target).exp()
         parts = [model(source, target).softmax(-1) for model in ensemble.models]
         assert_close(found, (parts[0] + parts[1]) / 2, **CLOSE)
@@ -67,7 +71,7 @@ def test_perplexity_is_that_of_the_mean():
     ensemble = random_ensemble()
     source, target = random_source([4, 2]), random_source([5, 3], seed=1)
     found = perplexity(ensemble, [Batch(source, target)], bos_id=BOS)
-    with evaluating(ensemble):
+    with eval_mode(ensemble):
         log_probs = ensemble(source, shift_right(target, BOS))
     picked = log_probs.gather(2, target[..., None])[..., 0][target != 0]
     assert found.tokens == 8

@@ -1,14 +1,42 @@
-"""Our weights in torch.nn.Transformer, and torch's in ours: the same outputs."""
+"""Our weights in torch.nn.Transformer, and torch's in ours: the same outputs.
+
+And a checkpoint is a safetensors file that anybody can open: no code of ours needed.
+"""
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from torch.testing import assert_close
 
-from aiayn import InputError, causal_mask
+from aiayn import InputError, Transformer, TransformerConfig, causal_mask
 from aiayn.interop import copy_from_torch, to_torch
+from aiayn.model.description import describe_config
+from aiayn.run import RunFolder
 
+SOURCE = torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]])
+TARGET = torch.tensor([[1, 11, 12], [1, 13, 17]])
 SIZES = {"d_model": 16, "nhead": 4, "dim_feedforward": 24, "batch_first": True}
+
+
+@pytest.fixture
+def make():
+    """Makes a small model in evaluation, every parameter of it random."""
+
+    def build(**changes):
+        sizes = {"vocab_size": 23, "d_model": 16, "d_ff": 24, "max_length": 64}
+        model = Transformer(TransformerConfig.tiny(**(sizes | changes)))
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.4)
+        return model.eval()
+
+    return build
+
+
+@pytest.fixture
+def batch():
+    """Source and target of two sentences, the second padded."""
+    return SOURCE, TARGET
 
 
 def outputs_of(stacks, model, source, target):
@@ -21,7 +49,7 @@ def outputs_of(stacks, model, source, target):
         src_key_padding_mask=padding,
         memory_key_padding_mask=padding,
     )
-    return model.project(states)
+    return model.logits(states)
 
 
 def small(**changes):
@@ -154,3 +182,27 @@ def test_a_last_norm_and_biases_in_attention_are_refused(make):
     nn.init.ones_(stacks.decoder.layers[1].multihead_attn.in_proj_bias)
     with pytest.raises(InputError, match=r"decoder\.layers\.1\.multihead_attn\.in_"):
         copy_from_torch(stacks, model)
+
+
+def test_only_a_transformer_has_an_equal(unchecked_shapes, make):
+    other = nn.Linear(8, 8)
+    stacks = nn.Transformer(8, 2, 1, 1, 8)  # torch's class has the name of ours
+    for refused in (
+        lambda: to_torch(other),
+        lambda: copy_from_torch(stacks, other),
+        lambda: copy_from_torch(make(), stacks),
+    ):
+        with pytest.raises(InputError, match=r"is of torch\.nn\..*\. If one"):
+            refused()
+
+
+def test_a_checkpoint_is_the_models_state_dict(make, batch, tmp_path):
+    """Loaded by safetensors alone, strictly, it gives the same model."""
+    model = make()
+    info = {"step": 1, "model": describe_config(model.config)}
+    run = RunFolder(tmp_path)
+    run.config.write_text("{}")  # without it, it would be no run's folder
+    path = run.save_checkpoint(model.state_dict(), info, keep=1)
+    again = Transformer(model.config).eval()
+    again.load_state_dict(load_file(path))
+    assert_close(again(*batch), model(*batch), rtol=0, atol=0)

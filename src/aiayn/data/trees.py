@@ -1,33 +1,32 @@
-"""Constituency trees for §6.3: bracketed text, linearisation, and bracket scores.
+"""Constituency trees for §6.3: bracketed text, and trees as strings.
 
 The paper parses English with the model that translates: the target sequence is the
 tree written as a string, as Vinyals et al. (2015, "Grammar as a Foreign Language") do
 it. An opening symbol carries its label, and so does a closing one:
 `(S (NP XX XX )NP )S`. Words are left out, and part-of-speech tags are all written `XX`.
+`load_corpus("grammar", target="trees")` gives such strings; `aiayn.parsing` reads and
+scores what a model writes.
 
-Scores follow the conventions of `evalb` with its usual parameter file: see `brackets`.
 Everything that walks a tree does so without recursion; `parse_tree` and `delinearise`
 refuse trees deeper than `MAX_DEPTH`, because comparing trees with `==` does recurse.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aiayn.data.parallel import ParallelText
 from aiayn.errors import InputError
+
+TREES = "trees"
+"""What `load_corpus` calls the target language of a parser. Not in the paper."""
 
 MAX_DEPTH = 200
 """Deepest tree that is read. The deepest in a news treebank has some 40 levels."""
 
 ANY_TAG = "XX"
 """What a linearised tree holds in the place of every part-of-speech tag."""
-
-ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
-PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
-TRACE_TAG = "-NONE-"
-"""Over what was not said, where the Penn Treebank marks that something was moved."""
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -36,13 +35,17 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 class Tree:
     """One constituent: a label over children, each a `Tree` or a word.
 
+    Paper: §6.3.
+
     >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))")
     >>> tree.leaves
     ('The', 'dog', 'sleeps', '.')
     """
 
     label: str
+    """Such as NP, or a part-of-speech tag."""
     children: "tuple[Tree | str, ...]"
+    """From left to right."""
 
     @property
     def is_preterminal(self) -> bool:
@@ -117,19 +120,17 @@ Span(label='VP', start=1, end=2)]
 
 
 class Span(NamedTuple):
-    """A labelled constituent over the words start, …, end - 1."""
+    """A labelled constituent over the words start, …, end - 1.
+
+    Paper: §6.3.
+    """
 
     label: str
+    """Such as NP."""
     start: int
+    """Number of its first word, counted from 0."""
     end: int
-
-
-class BracketScore(NamedTuple):
-    """Labelled bracket precision, recall and their harmonic mean, between 0 and 1."""
-
-    precision: float
-    recall: float
-    f1: float
+    """Number of the first word after it."""
 
 
 def _walk(tree: Tree) -> "Iterator[Tree | str | None]":
@@ -199,6 +200,8 @@ def parse_tree(text: str) -> Tree:
     Raises:
         InputError: The text is empty, a bracket does not match, a constituent is empty,
             something follows the tree, or the tree is deeper than `MAX_DEPTH`.
+
+    Paper: §6.3.
     """
     builder = _Builder()
     tokens = list(_TOKEN.finditer(text))
@@ -220,11 +223,13 @@ def parse_tree(text: str) -> Tree:
 
 
 def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
-    """Writes a tree as the sequence of symbols that a model is to emit (Paper: §6.3).
+    """Writes a tree as the sequence of symbols that a model is to emit.
 
     Args:
         tree: Every word must stand under its own part-of-speech tag.
         keep_tags: Write the tags themselves and not `XX`.
+
+    Paper: §6.3; Vinyals et al. (2015).
 
     >>> " ".join(linearise(parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")))
     '(S (NP XX )NP (VP XX )VP )S'
@@ -255,9 +260,15 @@ def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
 def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     """The inverse of `linearise`: puts the words back in the place of the tags.
 
+    Args:
+        symbols: What `linearise` wrote, or a model.
+        words: The sentence's.
+
     Raises:
         InputError: The symbols are no well-formed tree (a model may well emit such), or
             the number of tags is not the number of words.
+
+    Paper: §6.3.
     """
     builder = _Builder()
     used = 0
@@ -283,11 +294,16 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
 def cut_function_tags(tree: Tree) -> Tree:
     """The tree with `NP` for `NP-SBJ` or `NP=2`, as parsers are trained and scored.
 
+    Args:
+        tree: Every word must stand under its own part-of-speech tag.
+
+    Paper: §6.3.
+
     >>> print(cut_function_tags(parse_tree("(S (NP-SBJ (-LRB- -LRB-) (NN tea)))")))
     (S (NP (-LRB- -LRB-) (NN tea)))
     """
     symbols = [
-        symbol[0] + _without_function(symbol[1:])
+        symbol[0] + without_function(symbol[1:])
         if symbol.startswith(("(", ")"))
         else symbol
         for symbol in linearise(tree, keep_tags=True)
@@ -295,60 +311,24 @@ def cut_function_tags(tree: Tree) -> Tree:
     return delinearise(symbols, tree.leaves)
 
 
-def _without_function(label: str) -> str:
+def without_function(label: str) -> str:
+    """The label without its function: NP for NP-SBJ."""
     return re.split(r"(?<=.)[-=]", label)[0]
 
 
-def brackets(tree: Tree) -> Counter[Span]:
-    """The multiset of labelled constituents that is compared, as `evalb` counts them.
-
-    Left out are preterminals, the document's root (`ROOT`, `TOP`, no label),
-    punctuation and traces (`-NONE-`): positions count the other words only, and a
-    constituent without any of them is dropped. Function tags are cut off (`NP-SBJ`
-    counts as `NP`), and `PRT` counts as `ADVP`.
-    """
-    kept = [0]  # kept[i]: words among the first i that count
-    for tag in tree.tags:
-        kept.append(kept[-1] + (tag != TRACE_TAG and tag not in PUNCTUATION_TAGS))
-    found: Counter[Span] = Counter()
-    for label, start, end in tree.spans():
-        label = _without_function(label)
-        if label not in ROOT_LABELS and kept[start] < kept[end]:
-            span = Span("ADVP" if label == "PRT" else label, kept[start], kept[end])
-            found[span] += 1
-    return found
-
-
-def bracket_score(
-    gold: Iterable[Tree], predicted: Iterable[Tree | None]
-) -> BracketScore:
-    """Labelled bracket precision, recall and F1 over a corpus (Paper: Table 4).
-
-    Counts are summed over the sentences before dividing. Where nothing is predicted (or
-    nothing is there to be found), precision (recall) is 0.
+def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
+    """Sentences and their linearised trees, without function tags.
 
     Args:
-        gold: The reference trees.
-        predicted: As many trees; None stands for an output that is no tree, and counts
-            as no bracket at all.
+        trees: Trees of sentences.
 
-    Raises:
-        InputError: The two have not the same number of trees.
+    Paper: §6.3; Vinyals et al. (2015).
+
+    >>> list(tree_pairs([parse_tree("(S (NP-SBJ (NN Tea)) (VP (VBZ helps)))")]))
+    [('Tea helps', '(S (NP XX )NP (VP XX )VP )S')]
     """
-    matched = found = wanted = 0
-    gold, predicted = list(gold), list(predicted)
-    if len(gold) != len(predicted):
-        raise InputError(
-            f"Expected a prediction for each gold tree, got {len(predicted)} predicted "
-            f"and {len(gold)} gold trees."
-        )
-    for truth, guess in zip(gold, predicted, strict=True):
-        truth_brackets = brackets(truth)
-        guess_brackets = Counter() if guess is None else brackets(guess)
-        matched += (truth_brackets & guess_brackets).total()
-        wanted += truth_brackets.total()
-        found += guess_brackets.total()
-    precision = matched / found if found else 0.0
-    recall = matched / wanted if wanted else 0.0
-    f1 = 2 * matched / (found + wanted) if matched else 0.0
-    return BracketScore(precision, recall, f1)
+    trees = tuple(trees)
+    return ParallelText(
+        tuple(" ".join(tree.leaves) for tree in trees),
+        tuple(" ".join(linearise(cut_function_tags(tree))) for tree in trees),
+    )

@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from aiayn.data import Batch
 from aiayn.model import shift_right
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn.training import Trainer, TrainingConfig
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 
 SOURCE = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
 TARGET = torch.tensor([[1, 9, 10], [1, 13, 0]])
@@ -100,3 +102,13 @@ def test_a_row_of_padding_stays_finite(attention):
     assert logits.isfinite().all()
     for weight in translator.parameters():
         assert weight.grad.isfinite().all()
+
+
+@both
+def test_the_trainer_of_the_transformer_trains_it_too(attention):
+    config = TrainingConfig(warmup_steps=20, label_smoothing=0.0, device="cpu")
+    model = RecurrentTranslator(RecurrentConfig(30, 16, attention, dropout=0.0))
+    trainer = Trainer(config, model, bos_id=1)
+    batch = Batch(torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 2]]))
+    losses = [trainer.step(step, [batch])[1].item() for step in range(1, 41)]
+    assert losses[-1] < losses[0] / 2

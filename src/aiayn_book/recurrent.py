@@ -6,8 +6,8 @@ and a decoder that looks at every annotation before each word. Differences from 
 the output layer is a tanh layer (theirs is maxout) tied to the embeddings; dropout; the
 first state is made of what both directions know at their ends; torch's initialisation.
 
-`RecurrentTranslator` is called like `Transformer`, so the same loop trains it and the
-same search writes with it.
+`RecurrentTranslator` is called like `Transformer`, so the same `Trainer` trains it, on
+rows that are not packed, and the same search writes with it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import Dropout, Linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
@@ -31,6 +30,8 @@ from aiayn.model.validation import (
     check_tokens,
     hold_python_numbers,
 )
+
+__all__ = ["RecurrentConfig", "RecurrentTranslator"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class RecurrentState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `TransformerState.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
         self.hidden = self.hidden.index_select(0, hypotheses)
         if sentences is not None:
             self.memory = self.memory.index_select(0, sentences)
@@ -116,14 +117,14 @@ class RecurrentTranslator(nn.Module):
         width = config.d_model
         context = 2 * width if config.attention else width
         self.embedding = TokenEmbedding(config.vocab_size, width)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = nn.GRU(width, width, batch_first=True, bidirectional=True)
-        self.initial = Linear(2 * width, width)
+        self.initial = nn.Linear(2 * width, width)
         self.cell = nn.GRUCell(width + context, width)
-        self.readout = Linear(2 * width + context, width)
+        self.readout = nn.Linear(2 * width + context, width)
         if config.attention:
-            self.query_projection = Linear(width, width, bias=False)
-            self.key_projection = Linear(2 * width, width, bias=False)
+            self.query_projection = nn.Linear(width, width, bias=False)
+            self.key_projection = nn.Linear(2 * width, width, bias=False)
             self.score = nn.Parameter(torch.empty(width).normal_(std=width**-0.5))
 
     def forward(

@@ -5,10 +5,16 @@ import torch
 
 from aiayn.data import Tokenizer, load_corpus
 from aiayn.errors import InputError
-from aiayn.inference import Parse, parse, score_parses
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.tree_repair import repair
-from aiayn.trees import delinearise, linearise, parse_tree
+from aiayn.parsing import (
+    Parse,
+    delinearise,
+    linearise,
+    parse,
+    parse_tree,
+    repair,
+    score_parses,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +38,7 @@ def test_an_untrained_model_gives_faults_and_trees_all_the_same(untrained):
 def test_what_is_well_formed_is_taken_as_it_is(untrained, monkeypatch):
     written = "(S (NP XX )NP (VP XX )VP )S"
     monkeypatch.setattr(
-        "aiayn.inference.parsing.translate", lambda lines, *_, **__: [written]
+        "aiayn.parsing.parser.translate", lambda lines, *_, **__: [written]
     )
     (found,) = parse(["Tea helps"], *untrained)
     assert found.fault is None
@@ -44,7 +50,7 @@ def test_the_papers_search_is_the_default(untrained, monkeypatch):
     """§6.3: 'a beam size of 21 and α = 0.3', output up to input length + 300."""
     seen = {}
     monkeypatch.setattr(
-        "aiayn.inference.parsing.translate",
+        "aiayn.parsing.parser.translate",
         lambda lines, *_, **options: seen.update(options) or ["XX"],
     )
     parse(["Tea"], *untrained)

@@ -7,20 +7,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from aiayn import cli
 from aiayn.checkpoint import read_json
 from aiayn.data import TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import perplexity, translate
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
-from aiayn.training import (
-    choose_rows,
-    miniature,
-    miniature_model,
-    run_table3,
-    variations,
-)
 from aiayn.training.preparation import short_pairs
+from aiayn_book import table3
+from aiayn_book.table3 import choose_rows, miniature, miniature_model, run_table3
+from tests.training.number_words import write_numbers
 
 TABLE_E = "E learned positions"
 # What makes a run a matter of a second; the same for every row.
@@ -28,15 +23,15 @@ TINY = {"steps": 3, "warmup_steps": 2, "tokens_per_batch": 256}
 
 
 @pytest.fixture
-def tiny(corpus_folder, monkeypatch):
+def tiny(tmp_path, monkeypatch):
     """Settings for a corpus of numbers, whose pieces are few."""
     small = miniature_model
 
     def few_pieces(row):
-        return variations.replace(small(row), vocab_size=60)
+        return table3.replace(small(row), vocab_size=60)
 
-    monkeypatch.setattr(variations, "miniature_model", few_pieces)
-    return TINY | {"corpus": str(corpus_folder)}
+    monkeypatch.setattr(table3, "miniature_model", few_pieces)
+    return TINY | {"corpus": str(write_numbers(tmp_path / "corpus"))}
 
 
 @pytest.mark.parametrize("row", TABLE_3_ROWS)
@@ -105,10 +100,10 @@ def test_scores_are_of_validation_pairs_and_of_as_many_training_pairs(
         asked.append(texts)
         return SimpleNamespace(score=12.5)
 
-    monkeypatch.setattr(variations, "evaluate_bleu", score)
+    monkeypatch.setattr(table3, "evaluate_bleu", score)
     config = miniature("base", output=tmp_path / "run", max_length=8, **tiny)
-    result = variations.train(config)
-    scores = variations.score_variation(result, config)
+    result = table3.train(config)
+    scores = table3.score_variation(result, config)
     corpus, tokenizer = load_corpus(config.corpus), result.tokenizer
     text = short_pairs(corpus.validation, tokenizer, 8)
     assert 0 < len(text) == scores["pairs"] < 20
@@ -134,7 +129,7 @@ def test_a_seed_decides_everything(tiny, tmp_path):
 
 
 def test_a_stopped_table_keeps_its_runs_and_goes_on(tiny, tmp_path, monkeypatch):
-    rows, seeds, train, done = ["base", "C N=2"], [1, 2], variations.train, []
+    rows, seeds, train, done = ["base", "C N=2"], [1, 2], table3.train, []
     folder = tmp_path / "runs"
 
     def stop_in_the_third(config):
@@ -144,14 +139,14 @@ def test_a_stopped_table_keeps_its_runs_and_goes_on(tiny, tmp_path, monkeypatch)
         return train(config)
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(variations, "train", stop_in_the_third)
+        stopping.setattr(table3, "train", stop_in_the_third)
         with pytest.raises(KeyboardInterrupt, match=r"'base', seed 2.*goes on"):
             list(run_table3(folder, rows, seeds, **tiny))
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert set(kept) == {"base-1.json", "c-n-2-1.json"}
 
     trained = []
-    monkeypatch.setattr(variations, "train", lambda c: trained.append(c) or train(c))
+    monkeypatch.setattr(table3, "train", lambda c: trained.append(c) or train(c))
     runs = list(run_table3(folder, rows, seeds, **tiny))
     assert [(run["row"], run["seed"]) for run in runs] == [
         ("base", 1),
@@ -182,11 +177,11 @@ def test_the_commit_is_not_that_of_whoever_installed_the_package(tmp_path, monke
     (tmp_path / ".gitignore").write_text("site-packages\n")
     for words in ("init", "add .", "-c user.name=a -c user.email=a@b commit -m x"):
         subprocess.run(["git", *words.split()], cwd=tmp_path, check=True)
-    installed = tmp_path / "site-packages/variations.py"
+    installed = tmp_path / "site-packages/table3.py"
     installed.parent.mkdir()
     installed.touch()
-    monkeypatch.setattr(variations, "__file__", str(installed))
-    assert variations._commit() is None
+    monkeypatch.setattr(table3, "__file__", str(installed))
+    assert table3._commit() is None
 
 
 def test_a_folder_that_is_a_file_is_refused_before_a_run(tiny, tmp_path):
@@ -196,14 +191,14 @@ def test_a_folder_that_is_a_file_is_refused_before_a_run(tiny, tmp_path):
 
 
 def test_the_command_prints_a_line_a_run(tiny, tmp_path, monkeypatch, capsys):
-    usual = variations.miniature
+    usual = table3.miniature
     monkeypatch.setattr(
-        variations, "miniature", lambda row, **changes: usual(row, **TINY | changes)
+        table3, "miniature", lambda row, **changes: usual(row, **TINY | changes)
     )
-    words = ["table3", "--rows", "C N=2", "E", "--seeds", "1", "--steps", "2"]
+    words = ["--rows", "C N=2", "E", "--seeds", "1", "--steps", "2"]
     places = ["--output", str(tmp_path / "runs"), "--corpus", tiny["corpus"]]
-    monkeypatch.setattr("sys.argv", ["aiayn", *words, *places])
-    cli.main()
+    monkeypatch.setattr("sys.argv", ["table3", *words, *places])
+    table3.main()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["row", "seed", "perplexity", "BLEU", "CPU", "seconds"]
     assert [line[:20].strip() for line in lines[1:]] == ["C N=2", TABLE_E]

@@ -1,19 +1,20 @@
 """§6.3: treebanks, and the strings that a parser is trained on."""
 
-import re
-
-import pytest
-
-from aiayn.data import TREEBANKS, Tokenizer, load_corpus, load_treebank, tree_pairs
+from aiayn.data import Tokenizer, load_corpus
 from aiayn.data.grammar import load_grammar
-from aiayn.errors import InputError
-from aiayn.trees import cut_function_tags, delinearise, parse_tree
+from aiayn.parsing import (
+    cut_function_tags,
+    delinearise,
+    load_treebank,
+    parse_tree,
+    tree_pairs,
+)
 
 OPTIONS = {"size": 40, "held_out_size": 5, "seed": 3}
 
 
 def test_the_grammars_trees_are_its_samples():
-    bank = load_treebank("grammar", **OPTIONS)
+    bank = load_treebank(**OPTIONS)
     samples = load_grammar(**OPTIONS)
     assert list(bank) == ["train", "validation", "test", "combinations"]
     for split, trees in bank.items():
@@ -21,7 +22,7 @@ def test_the_grammars_trees_are_its_samples():
 
 
 def test_a_parsers_corpus_holds_the_same_trees_in_the_same_order():
-    bank = load_treebank("grammar", **OPTIONS)
+    bank = load_treebank(**OPTIONS)
     corpus = load_corpus("grammar", target="trees", **OPTIONS)
     assert (corpus.source_language, corpus.target_language) == ("en", "trees")
     for split, trees in bank.items():
@@ -46,32 +47,3 @@ def test_every_symbol_is_one_piece_of_a_small_vocabulary():
 def test_function_tags_are_not_learnt():
     tree = parse_tree("(S (NP-SBJ=1 (NN Tea)) (VP (VBZ helps)))")
     assert list(tree_pairs([tree])) == [("Tea helps", "(S (NP XX )NP (VP XX )VP )S")]
-
-
-def test_gum_is_whole_and_has_no_document_roots(data_folder):
-    bank = load_treebank("gum")
-    assert {split: len(trees) for split, trees in bank.items()} == {
-        "train": 3_707,
-        "validation": 438,
-        "test": 491,
-    }
-    assert {tree.label for tree in bank["train"]}.isdisjoint({"ROOT", "TOP", ""})
-    corpus = load_corpus("gum", target="trees")
-    assert "CC BY" in corpus.licence
-    assert "ROOT" not in " ".join(corpus.train.target)
-    for (words, symbols), tree in zip(corpus.test, bank["test"], strict=True):
-        back = delinearise(symbols.split(), words.split())
-        assert back.leaves == tree.leaves
-        assert len(back.spans()) == len(tree.spans())
-
-
-def test_without_gum_the_message_says_what_it_is_made_of():
-    with pytest.raises(InputError, match=re.escape("const/*.ptb")) as refusal:
-        load_treebank("gum")
-    assert "AIAYN_DATA" in str(refusal.value)
-    assert "'grammar'" in str(refusal.value)
-
-
-def test_an_unknown_treebank_is_answered_with_those_that_exist():
-    with pytest.raises(InputError, match=", ".join(TREEBANKS)):
-        load_treebank("wsj")

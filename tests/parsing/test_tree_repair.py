@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.data.grammar import generate
+from aiayn.data.trees import MAX_DEPTH
 from aiayn.errors import InputError
-from aiayn.tree_repair import repair, with_tags
-from aiayn.trees import (
-    MAX_DEPTH,
+from aiayn.parsing import (
     brackets,
     cut_function_tags,
     delinearise,
     linearise,
     parse_tree,
+    repair,
+    with_tags,
 )
 
 WORDS = ["a", "b", "c"]

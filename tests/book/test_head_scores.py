@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from aiayn.errors import InputError
-from aiayn.inference.heads import (
+from aiayn.model import Transformer, TransformerConfig, shift_right
+from aiayn_book.head_scores import (
     all_heads,
     attention_by_sentence,
     attention_of,
@@ -18,7 +19,6 @@ from aiayn.inference.heads import (
     value_norms,
     without_heads,
 )
-from aiayn.model import Transformer, TransformerConfig, shift_right
 
 PAIRS = [([5, 6, 7, 2], [8, 9, 2]), ([6, 2], [9, 10, 11, 2])]
 

@@ -9,15 +9,20 @@ is another thing: one model, as cheap as one.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from aiayn.checkpoint import refuse_path
+from aiayn.data import Tokenizer
 from aiayn.errors import InputError
+from aiayn.inference import load_translator
 from aiayn.inference.hypothesis import log_softmax
-from aiayn.model.description import Translator
+
+__all__ = ["Ensemble", "load_ensemble"]
 
 
 @dataclass
@@ -35,7 +40,7 @@ class EnsembleState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `TransformerState.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
         for state in self.states:
             state.reorder(hypotheses, sentences)
 
@@ -58,6 +63,7 @@ class Ensemble(nn.Module):
 
     Paper: Table 2 sets its single models beside ensembles of others.
 
+    >>> from aiayn import Transformer, TransformerConfig, beam_search
     >>> models = [Transformer(TransformerConfig.tiny(vocab_size=20)) for _ in range(3)]
     >>> source, ends = torch.tensor([[5, 6, 2]]), {"bos_id": 1, "eos_id": 2}
     >>> [best] = beam_search(Ensemble(models), source, max_length=6, **ends)
@@ -65,7 +71,7 @@ class Ensemble(nn.Module):
     True
     """
 
-    def __init__(self, models: Sequence[Translator]) -> None:
+    def __init__(self, models: Sequence[Any]) -> None:
         super().__init__()
         if not models:
             raise InputError("An ensemble needs at least one model.")
@@ -78,7 +84,7 @@ class Ensemble(nn.Module):
             )
         self.models: Any = nn.ModuleList(models)
         # Of the one that can write least: its table of positions is a limit for all.
-        self.config = min((model.config for model in models), key=most_tokens)
+        self.config = min((model.config for model in models), key=_most_tokens)
 
     def forward(
         self,
@@ -125,7 +131,45 @@ class Ensemble(nn.Module):
         )
 
 
-def most_tokens(config: Any) -> float:
+def load_ensemble(
+    paths: Iterable[Path | str], device: torch.device | str = "cpu"
+) -> tuple[Ensemble, Tokenizer]:
+    """Load several trained models that write together, and the tokenizer they share.
+
+    Args:
+        paths: As for `load_translator`, one a model.
+        device: Where the models shall compute.
+
+    Returns:
+        The ensemble, in evaluation mode, and the tokenizer.
+
+    Raises:
+        InputError: As `load_translator`; or a model was trained with another tokenizer
+            than the first; or paths is one path.
+
+    Paper: Table 2 sets its single models beside ensembles of others.
+
+    Runs of several seeds make a good one; two checkpoints of one run show how it goes:
+
+    >>> from aiayn import translate
+    >>> paths = "runs/grammar/average.safetensors", "runs/grammar/best.safetensors"
+    >>> model, tokenizer = load_ensemble(paths)  # after a training
+    >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
+    """
+    refuse_path(paths)
+    paths = list(paths)  # of a glob, say, which can be read but once
+    found = [load_translator(path, device) for path in paths]
+    for path, (_, tokenizer) in zip(paths, found, strict=True):
+        if tokenizer.digest != found[0][1].digest:
+            raise InputError(
+                f"{path} was trained with another tokenizer than {paths[0]}: to write "
+                "together, models must share one. Train both on the same corpus with "
+                "the same --model.vocab-size."
+            )
+    return Ensemble([model for model, _ in found]).eval(), found[0][1]
+
+
+def _most_tokens(config: Any) -> float:
     """The longest sequence that a model has positions for: sinusoids have no end."""
     learned = getattr(config, "positions", None) == "learned"
     return float(config.max_length) if learned else math.inf

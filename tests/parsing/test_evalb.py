@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiayn.trees import Tree, bracket_score, brackets, parse_tree
+from aiayn.parsing import Tree, bracket_score, brackets, parse_tree
 
 CASES = json.loads(Path(__file__).with_name("evalb.json").read_text(encoding="utf-8"))
 

@@ -4,6 +4,11 @@ torch's module is the two stacks alone: no embedding, no positions, no output la
 differs from the paper in two things. After each stack stands one more LayerNorm, which
 a post-norm model has no use for; `to_torch` leaves it out there. And attention has
 biases, which are zero on the way there and must be zero on the way back.
+
+A checkpoint of ours needs nothing of this: it is a safetensors file whose names are
+those of the model's ``state_dict``.
+
+Not in the paper.
 """
 
 from collections.abc import Iterator
@@ -13,8 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from aiayn.errors import InputError
-from aiayn.interop.requirement import require_transformer
 from aiayn.model import Transformer, TransformerConfig
+
+__all__ = ["copy_from_torch", "to_torch"]
 
 # LayerNorm's, in all our layers: torch's default.
 EPSILON = 1e-5
@@ -51,7 +57,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
     >>> states = stacks(read, written, tgt_mask=hidden)
     >>> torch.testing.assert_close(model.logits(states), model(source, target))
     """
-    require_transformer(model)
+    _require_transformer(model)
     _check_positions(model.config)
     stacks = _same_shape(model.config)
     if model.config.norm == "post":
@@ -85,7 +91,7 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
     >>> torch.equal(ours.feed_forward.inner.weight, theirs.linear1.weight)
     True
     """
-    require_transformer(model)
+    _require_transformer(model)
     _check_positions(model.config)
     _check_stacks(stacks, model.config)
     pairs = list(_pairs(model, stacks))
@@ -108,6 +114,16 @@ def copy_from_torch(stacks: nn.Transformer, model: Transformer) -> None:
             parts = theirs.split([part.size(0) for part in ours])
             for part, values in zip(ours, parts, strict=True):
                 part.copy_(values)
+
+
+def _require_transformer(model: Any) -> None:
+    if not isinstance(model, Transformer):
+        kind = type(model)
+        raise InputError(
+            "Only a Transformer of aiayn's has an equal in torch.nn, and this is of "
+            f"{kind.__module__}.{kind.__qualname__}. If one is wrapped in it, give "
+            "that one (of torch.compile it is _orig_mod)."
+        )
 
 
 def _check_positions(config: TransformerConfig) -> None:

@@ -7,17 +7,22 @@ row changes, it changes by the paper's factor. All rows train for the same numbe
 steps, big too, which the paper trained three times as long. And all are pre-norm: in so
 few steps the paper's post-norm hardly gets going, the less the deeper the model is, and
 the table would only say how long each row takes to start.
+
+``python -m aiayn_book.table3`` makes the runs; ``--help`` explains its flags.
 """
 
 import math
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import tyro
 
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import (
@@ -32,9 +37,16 @@ from aiayn.files import require_folder
 from aiayn.inference import evaluate_bleu, perplexity, translate
 from aiayn.machine import describe_machine, resolve_device
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
-from aiayn.training.config import TrainingConfig
+from aiayn.training import TrainingConfig, TrainingResult, train
 from aiayn.training.preparation import short_pairs
-from aiayn.training.start import TrainingResult, train
+
+__all__ = [
+    "choose_rows",
+    "miniature",
+    "miniature_model",
+    "run_table3",
+    "run_variation",
+]
 
 WIDTH_DIVISOR = 8
 LAYER_DIVISOR = 2
@@ -273,7 +285,7 @@ def _commit() -> str | None:
     here = Path(__file__)
     # Installed, the package may lie in somebody else's repository.
     is_ours = ["ls-files", "--error-unmatch", here.name]
-    changes = ["diff", "--quiet", "HEAD", "--", "..", ":!../book"]
+    changes = ["diff", "--quiet", "HEAD", "--", "../aiayn", here.name]
     try:
         known, head, changed = (
             subprocess.run(["git", *words], cwd=here.parent, capture_output=True)
@@ -284,3 +296,60 @@ def _commit() -> str | None:
     if known.returncode or head.returncode:
         return None
     return head.stdout.decode().strip() + ("-dirty" if changed.returncode else "")
+
+
+def command(
+    output: Path = Path("runs/table3"),
+    rows: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (1, 2, 3),
+    steps: int | None = None,
+    corpus: str = "multi30k",
+    device: str = "cpu",
+) -> None:
+    """Train the rows of Table 3 in miniature (paper: §6.2), each with several seeds.
+
+    Each run takes about a minute on one core and leaves one file. Stop it when you
+    like: the same command goes on, and makes only the runs that are missing.
+
+    python -m aiayn_book.table3
+
+    python -m aiayn_book.table3 --rows base A "C N=2" --seeds 1
+
+    So small a model leaves most of a GPU idle. Start one command for each seed there:
+
+    for seed in 1 2 3; do python -m aiayn_book.table3 --device cuda --seeds $seed &
+    done; wait
+
+    Args:
+        output: A folder for the results.
+        rows: Rows by name, or by their letter; all if left out.
+        seeds: One run of each row for every seed.
+        steps: Optimizer steps of every run, if not the recorded table's.
+        corpus: Another corpus than Multi30k, English to German.
+        device: auto, cpu, cuda or mps.
+    """
+    changes = {"corpus": corpus, "device": device}
+    changes |= {} if steps is None else {"steps": steps}
+    chosen = choose_rows(rows)
+    print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
+    for run in run_table3(output, chosen, seeds, **changes):
+        print(
+            f"{run['row']:<24}{run['seed']:>4}{run['perplexity']:>12.2f}"
+            f"{run['bleu']:>7.1f}{run['cpu_seconds']:>13.0f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run the command; whatever goes wrong becomes one sentence."""
+    try:
+        tyro.cli(command, prog="python -m aiayn_book.table3")
+    except InputError as error:
+        sys.exit(f"aiayn_book.table3: {error}")
+    except KeyboardInterrupt as stop:
+        print(f"aiayn_book.table3: {stop or 'Stopped.'}", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

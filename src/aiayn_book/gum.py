@@ -3,24 +3,21 @@
 3,707 trees to train on, 438 for validation and 491 to test: academic papers, court
 cases, biographies, interviews, news and travel guides. The paper's treebank, the Wall
 Street Journal, is ten times as large and may not be passed on.
+
+Annotations: CC BY 4.0; texts: CC BY 4.0, CC BY 2.5 or CC BY-SA 3.0. Cite Zeldes (2017):
+The GUM Corpus: Creating Multilayer Resources in the Classroom.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from aiayn.data import TREES, read_lines
 from aiayn.data.download import RemoteFile, cache_folder, find
-from aiayn.data.text import read_lines
 from aiayn.errors import InputError
-from aiayn.trees import Tree, parse_tree
+from aiayn.parsing import Tree, parse_tree, tree_pairs
 
 GUM_REPOSITORY = "https://github.com/amir-zeldes/gum"
 GUM_COMMIT = "72ce5ac14978a324c2fd18d49484e65292cbe316"
-GUM_LICENCE = (
-    "Annotations CC BY 4.0; texts CC BY 4.0, CC BY 2.5 or CC BY-SA 3.0 "
-    f"({GUM_REPOSITORY})."
-)
-GUM_CITATION = (
-    "Zeldes (2017): The GUM Corpus: Creating Multilayer Resources in the Classroom."
-)
 _GUM_FILES = {  # split: name, bytes and sha256
     "train": (
         "open.train.ptb.gz",
@@ -66,3 +63,17 @@ def _read(split: str) -> Iterator[Tree]:
         root = parse_tree(line)
         child = root.children[0]
         yield child if isinstance(child, Tree) else root
+
+
+def write_gum(folder: Path) -> None:
+    """Write sentences and their linearised trees to files that `load_corpus` reads.
+
+    Raises:
+        InputError: GUM's files are not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, trees in read_gum().items():
+        pairs = tree_pairs(trees)
+        for ending, lines in (("en", pairs.source), (TREES, pairs.target)):
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"{split}.{ending}").write_text(text, encoding="utf-8")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aiayn.data.trees import MAX_DEPTH
 from aiayn.errors import InputError
-from aiayn.trees import (
-    MAX_DEPTH,
+from aiayn.parsing import (
     Span,
     Tree,
     bracket_score,
@@ -272,7 +272,7 @@ def test_scores_need_as_many_predictions_as_trees() -> None:
 
 
 def _treebank() -> Path:
-    beside = Path(__file__).parents[2] / "shared" / "data"
+    beside = Path(__file__).parents[3] / "shared" / "data"
     folder = Path(os.environ.get("AIAYN_DATA", beside)) / "gum_const"
     if not folder.is_dir():
         pytest.skip("The GUM treebank is not here: set AIAYN_DATA to a folder with it.")

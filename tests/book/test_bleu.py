@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.inference import evaluate_bleu
-from aiayn.inference.bleu import bleu, bootstrap_differences, sentence_counts
-from aiayn.inference.words import split_compounds, words_13a
+from aiayn_book.bleu import (
+    bleu,
+    bootstrap_differences,
+    sentence_counts,
+    split_compounds,
+    words_13a,
+)
 
 words = st.lists(st.sampled_from("abc"), max_size=7)
 
