@@ -14,11 +14,15 @@ MAY_IMPORT = {leaf: set() for leaf in LEAVES} | {
     "trees": set(),
     "tree_repair": {"trees"},
     "model": set(),
-    "data": {"trees", "tree_repair"},
+    "data": {"model", "trees", "tree_repair"},  # of the model: see FOR_BATCHES
     "inference": {"model", "data", "trees", "tree_repair"},
     "training": {"model", "data", "inference", "trees", "tree_repair"},
     "interop": {"model", "data"},
 }
+
+
+# A batch brings its masks and the decoder's input; all else of the model is above data.
+FOR_BATCHES = {"causal_mask", "padding_mask", "segment_mask", "shift_right"}
 
 
 def imported_by(path):
@@ -44,6 +48,19 @@ def test_a_part_imports_only_what_stands_below_it(part):
             where = f"{path.relative_to(PACKAGE)} imports {'.'.join([top, *rest])}"
             assert top != "aiayn_book", where
             assert top != "aiayn" or (rest and rest[0] in allowed), where
+
+
+def test_data_takes_only_the_masks_and_the_shift_from_the_model():
+    for path in (PACKAGE / "data").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not any(a.name.startswith("aiayn.model") for a in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                names = {alias.name for alias in node.names}
+                assert node.module != "aiayn" or "model" not in names
+                assert node.module.split(".")[:2] != ["aiayn", "model"] or (
+                    names <= FOR_BATCHES
+                ), path
 
 
 def test_the_package_imports_no_tool():

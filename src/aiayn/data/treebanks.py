@@ -8,7 +8,6 @@ tags that scoring needs, are here, in the same order.
 
 from collections.abc import Iterable, Mapping
 
-from aiayn.data.corpus import Corpus, check_languages
 from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
 from aiayn.data.gum import GUM_CITATION, GUM_LICENCE, read_gum
 from aiayn.data.parallel import ParallelText
@@ -80,16 +79,10 @@ def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
     )
 
 
-def load_gum(source: str, target: str) -> Corpus:
-    """GUM from en to trees; see `load_corpus`."""
-    check_languages("gum", source, target, ("en", TREES))
-    if target != TREES:
-        raise InputError('The corpus gum is for parsing: give target="trees".')
-    return Corpus(
-        name="gum",
-        source_language=source,
-        target_language=target,
-        splits={name: tree_pairs(trees) for name, trees in read_gum().items()},
-        licence=GUM_LICENCE,
-        citation=GUM_CITATION,
-    )
+DIRECTIONS = (f"en-{TREES}",)
+LICENCE, CITATION = GUM_LICENCE, GUM_CITATION
+
+
+def load(source: str, target: str) -> dict[str, ParallelText]:
+    """GUM's sentences and linearised trees, by split."""
+    return {split: tree_pairs(trees) for split, trees in read_gum().items()}
