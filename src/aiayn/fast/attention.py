@@ -12,8 +12,8 @@ from aiayn.fast.conditions import is_transformed
 from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
 from aiayn.fast.short_attention import short_attention
 from aiayn.model.attention import MultiHeadAttention
+from aiayn.model.masks import check_mask
 from aiayn.model.rotary import RotaryAttention
-from aiayn.model.validation import check_mask
 
 MAX_SHORT = 128
 """Keys up to which torch's fused kernel is the slower one on a CPU."""
