@@ -16,7 +16,7 @@ import torch
 
 import aiayn
 from aiayn.errors import InputError
-from aiayn.model.gpu_attention import gpu_attention
+from aiayn.fast.gpu_attention import gpu_attention
 from aiayn_book.clinic import BUGS, Bug, admit, reveal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,4 +97,4 @@ def test_only_those_patients_are_there(number):
 def test_a_bug_must_fit_the_source():
     """A change of the package may not turn a patient healthy unnoticed."""
     with pytest.raises(InputError, match="occurs 0 times"):
-        Bug("gone", "model.attention", "a b", "b a").infect("a + b")
+        Bug("gone", "model.attention", {"a b": "b a"}).infect("a + b")
