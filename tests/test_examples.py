@@ -11,7 +11,7 @@ import torch
 
 import aiayn
 import aiayn_book
-from aiayn.data import corpora
+from aiayn.data import embedded
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig, train
 
@@ -61,9 +61,9 @@ def reader(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("reader")
     model = TransformerConfig.tiny(vocab_size=400, d_model=16, d_ff=32)
-    few = partial(corpora._load_grammar, held_out_size=20)
+    few = partial(embedded.load, held_out_size=20)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(corpora._LOADERS, "grammar", few)
+        patch.setattr(embedded, "load", few)
         train(
             TrainingConfig.grammar(
                 model=model,

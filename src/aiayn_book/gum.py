@@ -18,20 +18,17 @@ from aiayn.parsing import Tree, parse_tree, tree_pairs
 
 GUM_REPOSITORY = "https://github.com/amir-zeldes/gum"
 GUM_COMMIT = "72ce5ac14978a324c2fd18d49484e65292cbe316"
-_GUM_FILES = {  # split: name, bytes and sha256
+_GUM_FILES = {  # split: name and sha256
     "train": (
         "open.train.ptb.gz",
-        239_995,
         "b759b194c1c5378d0818d6f3b6c7c804f008b57c77b1cc4710f27efb137eea8e",
     ),
     "validation": (
         "open.dev.ptb.gz",
-        34_340,
         "65822e1094449256977692397ff78e02fdbedf1467b7b09e783e53034e530566",
     ),
     "test": (
         "open.test.ptb.gz",
-        35_335,
         "f7926d1a3908c306682fc44306c44d2009e1aa94be71b34ef5eda17c49cd9d1c",
     ),
 }
@@ -48,8 +45,8 @@ def read_gum() -> dict[str, tuple[Tree, ...]]:
 
 
 def _read(split: str) -> Iterator[Tree]:
-    name, size, sha256 = _GUM_FILES[split]
-    file = RemoteFile(f"gum_const/{name}", size, sha256, mirrors=())
+    name, sha256 = _GUM_FILES[split]
+    file = RemoteFile(f"gum_const/{name}", sha256, mirrors=())
     path = find(file)
     if path is None:
         raise InputError(

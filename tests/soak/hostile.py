@@ -5,10 +5,8 @@ exception, no code that runs, no file outside its folder, no endless time or mem
 """
 
 import gzip
-import io
 import json
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -77,14 +75,6 @@ def _text():
     return "".join(f"{line}\n" for line in LINES).encode()
 
 
-def _zip():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("text", _text())
-        archive.writestr("../outside", b"x")
-    return packed.getvalue()
-
-
 def _pairs(content):
     half = len(content) // 2
     files = {"train.en": content[:half], "train.de": content[half:]}
@@ -150,10 +140,6 @@ READERS = {
     "gzip": Reader(
         _in_file("text.gz", lambda path: list(read_lines(path))),
         lambda: [gzip.compress(_text(), mtime=0)],
-    ),
-    "zip": Reader(
-        _in_file("a.zip", lambda path: list(read_lines(path, member="text"))),
-        lambda: [_zip()],
     ),
     "parallel text": Reader(_pairs, lambda: [_text() * 2]),
     "tree": Reader(

@@ -18,7 +18,7 @@ import torch
 from aiayn.checkpoint import load_tensors, read_json, write_json
 from aiayn.data import (
     Batch,
-    LinesOnDisk,
+    MemmapLines,
     ParallelText,
     TokenBatches,
     Tokenizer,
@@ -615,7 +615,7 @@ def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
     expected = train(config)
     corpus = load_corpus(config.corpus)
     sides = {
-        side: LinesOnDisk.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
+        side: MemmapLines.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
         for side in ("source", "target")
     }
     large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from aiayn.data.encoding import EncodedPairs, TokenRows
+from aiayn.data.encoding import EncodedPairs, RaggedTokens
 from aiayn.data.packing import positions_within, segment_ids, shift_right_packed
 from aiayn.data.tokenizer import EOS_ID, PAD_ID
 from aiayn.errors import InputError
@@ -196,23 +196,17 @@ class TokenBatches:
         return map(self._batch, self.plan(number)[first:])
 
     @property
-    def source_tokens(self) -> int:
-        """Source tokens of an epoch, EOS included."""
-        return int(self._source.sum())
-
-    @property
     def target_tokens(self) -> int:
         """Target tokens of an epoch, EOS included."""
         return int(self._target.sum())
 
     def padding_share(self) -> float:
         """The share of all token slots, on both sides, that is padding; in [0, 1)."""
+        sides = (self._source, self._target)
         slots = sum(
-            len(rows) * int(side[rows].max())
-            for rows in self.plan(0)
-            for side in (self._source, self._target)
+            len(rows) * int(side[rows].max()) for rows in self.plan(0) for side in sides
         )
-        return 1 - (self.source_tokens + self.target_tokens) / slots
+        return 1 - int(self._source.sum() + self._target.sum()) / slots
 
     def _batch(self, rows: Indices) -> Batch:
         source = self.pairs.source.padded(rows, self.pad_id)
@@ -234,7 +228,7 @@ class TokenBatches:
 
 def map_batches(
     function: Callable[[Int64[Tensor, "batch length"]], Sequence[Result]],
-    rows: TokenRows,
+    rows: RaggedTokens,
     tokens_per_batch: int,
     *,
     pad_id: int = PAD_ID,
@@ -255,7 +249,7 @@ def map_batches(
 
     Not in the paper.
 
-    >>> rows = TokenRows.from_lists([[7, 2], [5, 6, 2]])
+    >>> rows = RaggedTokens.from_lists([[7, 2], [5, 6, 2]])
     >>> map_batches(lambda ids: ids.sum(dim=1).tolist(), rows, tokens_per_batch=6)
     [9, 13]
     """

@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Int, Int64
 from torch import Tensor
 
-from aiayn.data.encoding import EncodedPairs, TokenRows
-from aiayn.errors import InputError
+from aiayn.data.encoding import EncodedPairs, RaggedTokens
 
 
 def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
@@ -31,9 +30,6 @@ def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
         Rows of several pairs; sentence s of a row's target translates sentence s of its
         source. Every pair is in exactly one row.
 
-    Raises:
-        InputError: row_length is not positive.
-
     Not in the paper. The method is common; Krell et al. (2021) compare its variants.
 
     >>> pairs = EncodedPairs.from_lists(
@@ -43,27 +39,23 @@ def pack_pairs(pairs: EncodedPairs, row_length: int) -> EncodedPairs:
     >>> [packed.source[row] for row in range(len(packed))]
     [[5, 6, 5, 2, 7, 2], [6, 5, 2]]
     """
-    if row_length < 1:
-        raise InputError(f"row_length must be 1 or larger, not {row_length}.")
     rows = _best_fit(pairs.source.lengths, pairs.target.lengths, row_length)
     order = np.fromiter((pair for row in rows for pair in row), np.int64)
     ends = np.cumsum([0, *map(len, rows)])
 
-    def joined(side: TokenRows) -> TokenRows:
+    def joined(side: RaggedTokens) -> RaggedTokens:
         side = side.select(order)
-        return TokenRows(side.tokens, side.starts[ends])
+        return RaggedTokens(side.tokens, side.starts[ends])
 
     return EncodedPairs(joined(pairs.source), joined(pairs.target), packed=True)
 
 
-def _best_fit(
-    source: np.ndarray, target: np.ndarray, row_length: int
-) -> list[list[int]]:
-    """The pairs of each row, given the lengths of the pairs on both sides."""
+def _best_fit(source: np.ndarray, target: np.ndarray, slots: int) -> list[list[int]]:
+    """The pairs of each row of so many slots, given their lengths on both sides."""
     rows: list[list[int]] = []
     free: list[tuple[int, int]] = []  # free slots of each row, on both sides
     # Rows by their free slots on the fuller side.
-    by_free: list[list[int]] = [[] for _ in range(row_length + 1)]
+    by_free: list[list[int]] = [[] for _ in range(slots + 1)]
     for pair in np.argsort(-np.maximum(source, target), kind="stable").tolist():
         lengths = int(source[pair]), int(target[pair])
         with_room = filter(None, by_free[max(lengths) :])
@@ -72,7 +64,7 @@ def _best_fit(
         else:
             row = len(rows)
             rows.append([])
-            free.append((row_length, row_length))
+            free.append((slots, slots))
         rows[row].append(pair)
         free[row] = free[row][0] - lengths[0], free[row][1] - lengths[1]
         by_free[max(0, min(free[row]))].append(row)
@@ -142,6 +134,4 @@ def shift_right_packed(
 
 def _is_first(segment_ids: Tensor) -> Tensor:
     """True where a sentence begins."""
-    first = torch.ones_like(segment_ids, dtype=torch.bool)
-    first[:, 1:] = segment_ids[:, 1:] != segment_ids[:, :-1]
-    return first
+    return segment_ids.diff(dim=1, prepend=segment_ids[:, :1] - 1) != 0

@@ -8,6 +8,7 @@ import torch
 from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
+from aiayn.fast import accelerate
 from aiayn.inference.translation import check_vocabulary
 from aiayn.machine import resolve_device
 from aiayn.model import Transformer
@@ -53,7 +54,7 @@ def load_translator(
     vocabulary = RunFolder(file.parent).tokenizer
     tokenizer = Tokenizer.load(vocabulary)
     check_vocabulary(model, tokenizer, str(vocabulary))
-    return model.to(device).eval(), tokenizer
+    return accelerate(model.to(device).eval()), tokenizer
 
 
 def save_translator(

@@ -10,7 +10,7 @@ from typing import Any
 from jaxtyping import Int
 from torch import Tensor
 
-from aiayn.data import Tokenizer, TokenRows, encode_lines, map_batches
+from aiayn.data import RaggedTokens, Tokenizer, encode_lines, map_batches
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
@@ -191,7 +191,7 @@ def encode_sources(
     *,
     max_pieces: int = MAX_PIECES,
     first_line: int = 1,
-) -> TokenRows:
+) -> RaggedTokens:
     """Sentences as ids, once it is certain that the model can read all of them.
 
     Raises:

@@ -26,7 +26,6 @@ from aiayn.model.positions import (
     sinusoidal_positional_encoding,
 )
 from aiayn.model.rotary import RotaryAttention, rotate
-from aiayn.model.segments import Segments, positions_within, restart
 from aiayn.model.transformer import (
     AttentionWeights,
     Transformer,
@@ -49,7 +48,6 @@ __all__ = [
     "PositionwiseFeedForward",
     "ResidualNorm",
     "RotaryAttention",
-    "Segments",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -57,8 +55,6 @@ __all__ = [
     "additive_attention",
     "causal_mask",
     "padding_mask",
-    "positions_within",
-    "restart",
     "rotate",
     "scaled_dot_product_attention",
     "segment_mask",

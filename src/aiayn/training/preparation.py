@@ -10,11 +10,11 @@ from aiayn.data import (
     PAD_ID,
     TREES,
     EncodedPairs,
-    LinesOnDisk,
+    MemmapLines,
     ParallelText,
+    RaggedTokens,
     TokenBatches,
     Tokenizer,
-    TokenRows,
     encode_pairs,
     load_corpus,
     pack_pairs,
@@ -189,7 +189,7 @@ def _encode(
         length = config.packed_length
         return pairs if length is None else pack_pairs(pairs, length)
 
-    if not isinstance(text.source, LinesOnDisk):
+    if not isinstance(text.source, MemmapLines):
         return encode()
     if group.is_main and len(list(run.path.glob("pairs.*.npy"))) < 4:
         pairs = encode()
@@ -197,4 +197,4 @@ def _encode(
         pairs.source.save(run.pairs["source"])
         pairs.target.save(run.pairs["target"])
     group.wait()
-    return EncodedPairs(**{side: TokenRows.open(p) for side, p in run.pairs.items()})
+    return EncodedPairs(**{side: RaggedTokens.open(p) for side, p in run.pairs.items()})
