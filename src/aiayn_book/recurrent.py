@@ -87,7 +87,7 @@ class RecurrentState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.reorder` does."""
         self.hidden = self.hidden.index_select(0, hypotheses)
         if sentences is not None:
             self.memory = self.memory.index_select(0, sentences)
@@ -139,19 +139,27 @@ class RecurrentTranslator(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
+        **masks_and_positions: Tensor | None,
     ) -> Float[Tensor, "batch target_length d_model"]:
-        """What `project` turns into logits."""
+        """The decoder's states, which `logits` scores.
+
+        Args:
+            source: Padded token ids.
+            target: What the decoder reads: already shifted right.
+            masks_and_positions: What a batch brings for a Transformer. Nothing of it is
+                needed: a row is one sentence, and its padding shows in its ids.
+        """
         return self._decode(target, self.encode(source), source)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        """The matrix that `project` multiplies by."""
+        """The matrix of the output layer."""
         return self.embedding.weight
 
     def logits(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
-        """From states to logits, by the embedding matrix."""
+        """Score every token of the vocabulary by the embedding matrix."""
         return self.embedding.logits(states)
 
     def encode(
@@ -199,13 +207,13 @@ class RecurrentTranslator(nn.Module):
     def init_decode(
         self, source: Int[Tensor, "sentences source_length"]
     ) -> RecurrentState:
-        """Encode the source and get ready to write, one token at a time (`step`)."""
+        """Encode the source, and return the state for decoding it step by step."""
         return self._begin(self.encode(source), source)
 
     def decode_step(
         self, tokens: Int[Tensor, " hypotheses"], state: RecurrentState
     ) -> Float[Tensor, "hypotheses vocab"]:
-        """Read one token a hypothesis and score the next; state moves on in place."""
+        """Read one token a hypothesis and score the next; state changes in place."""
         embedded = self.dropout(self.embedding(tokens[:, None]))[:, 0]
         return self.logits(self._advance(embedded, state)[0])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aiayn.checkpoint import load_tensors, read_json
-from aiayn.data import Tokenizer, load_corpus, tokenizer
+from aiayn.data import Tokenizer, load_corpus
 from aiayn.data.tokenizer import MAX_MODEL_BYTES
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
