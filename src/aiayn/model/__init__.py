@@ -7,6 +7,7 @@ from aiayn.model.attention import (
     softmax_over_keys,
     split_heads,
 )
+from aiayn.model.attention_weights import AttentionWeights
 from aiayn.model.cache import DecoderCache, KVCache, LayerCache
 from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
@@ -29,7 +30,6 @@ from aiayn.model.positions import (
 )
 from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.transformer import (
-    AttentionWeights,
     Transformer,
     shift_right,
 )

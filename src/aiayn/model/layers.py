@@ -106,10 +106,10 @@ class ResidualNorm(nn.Module):
 
         Args:
             x: The sequence.
-            sublayer: Returns its output and, as attention does, its weights or None.
+            sublayer: Returns its output, and attention weights or None.
 
         Returns:
-            The output, and what else the sub-layer returned.
+            The output, and the weights or None.
         """
         update, weights = sublayer(self.norm(x) if self.pre else x)
         x = x + self.dropout(update)
@@ -295,9 +295,8 @@ class Encoder(nn.Module):
         all_weights = []
         for layer in self.layers:
             x, weights = layer(x, mask, need_weights)
-            if need_weights:
-                all_weights.append(weights)
-        return self.norm(x), tuple(all_weights)
+            all_weights.append(weights)
+        return self.norm(x), tuple(all_weights) if need_weights else ()
 
 
 class Decoder(nn.Module):
@@ -345,15 +344,16 @@ class Decoder(nn.Module):
             cross-attention if asked for.
         """
         all_self, all_cross = [], []
-        for number, layer in enumerate(self.layers):
-            cache = None if caches is None else caches[number]
-            x, self_weights, cross_weights = layer(
+        for layer, cache in zip(
+            self.layers, caches or [None] * len(self.layers), strict=True
+        ):
+            x, own, cross = layer(
                 x, memory, target_mask, memory_mask, need_weights, cache
             )
-            if need_weights:
-                all_self.append(self_weights)
-                all_cross.append(cross_weights)
-        return self.norm(x), tuple(all_self), tuple(all_cross)
+            all_self.append(own)
+            all_cross.append(cross)
+        weights = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
+        return self.norm(x), *weights
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:
@@ -361,19 +361,12 @@ def _residual(config: TransformerConfig) -> ResidualNorm:
 
 
 def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
-    return PositionwiseFeedForward(
-        config.d_model, config.d_ff, config.activation_dropout
-    )
+    rate = config.activation_dropout
+    return PositionwiseFeedForward(config.d_model, config.d_ff, rate)
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-    )
+    return MultiHeadAttention(*_sizes(config))
 
 
 def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -383,14 +376,12 @@ def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """
     if config.positions != "rotary":
         return _attention(config)
-    return RotaryAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-        config.max_length,
-    )
+    return RotaryAttention(*_sizes(config), config.max_length)
+
+
+def _sizes(config: TransformerConfig) -> tuple[Any, ...]:
+    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
+    return *sizes, config.attention_dropout
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:
