@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
-from aiayn.model.masks import check_mask
+from aiayn.model.masks import Mask, check_mask
 from aiayn.model.validation import explain_sequences, head_widths
 
 
@@ -142,7 +142,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "batch queries d_model"],
         key: Float[Tensor, "batch keys d_model"] | None,
         value: Float[Tensor, "batch keys d_model"] | None,
-        mask: Bool[Tensor, "*#batch_heads #queries #all_keys"] | None = None,
+        mask: Mask | None = None,
         need_weights: bool = False,
         cache: KVCache | None = None,
     ) -> tuple[Float[Tensor, "batch queries d_model"], Tensor | None]:
@@ -162,9 +162,7 @@ class MultiHeadAttention(nn.Module):
             The output; and the weights (batch, heads, queries, keys), as they are
             before dropout, or None.
         """
-        shapes = [x.shape for x in (query, key, value) if x is not None]
-        if {len(shape) for shape in shapes} != {3} or len({x[0] for x in shapes}) > 1:
-            raise InputError(explain_sequences(*shapes))
+        _check_sequences(query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
@@ -174,9 +172,7 @@ class MultiHeadAttention(nn.Module):
         """The queries of every head: (batch, heads, queries, d_k)."""
         return split_heads(self.query_projection(query), self.num_heads)
 
-    def project_kv(
-        self, key: Tensor | None, value: Tensor | None, cache: KVCache | None = None
-    ):
+    def project_kv(self, key, value, cache: KVCache | None = None):
         """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
 
         With a cache they are appended to it, and all that it then holds is returned.
@@ -208,3 +204,10 @@ def split_heads(
     torch.Size([1, 2, 5, 3])
     """
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def _check_sequences(*given: Tensor | None) -> None:
+    """Query, key and value must be batches of sequences, of the same sentences."""
+    shapes = [x.shape for x in given if x is not None]
+    if {len(shape) for shape in shapes} != {3} or len({x[0] for x in shapes}) > 1:
+        raise InputError(explain_sequences(*shapes))

@@ -12,6 +12,9 @@ from torch import Tensor
 from aiayn.errors import InputError
 from aiayn.model.validation import explain_mask
 
+Mask = Bool[Tensor, "*_batch_heads _queries _keys"]
+"""The type of a mask: (queries, keys), or (batch, heads, queries, keys)."""
+
 
 def causal_mask(
     length: int, device: torch.device | str | None = None
