@@ -23,7 +23,7 @@ from aiayn.data import (
     load_corpus,
     pack_pairs,
 )
-from aiayn.data.packing import segment_ids
+from aiayn.data.segments import segment_ids
 from aiayn.model import TransformerConfig
 from aiayn_book.paper import BASE
 
