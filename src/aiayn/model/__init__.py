@@ -1,8 +1,8 @@
 """§3 of the paper: the model."""
 
+from aiayn.model.additive import additive_attention
 from aiayn.model.attention import (
     MultiHeadAttention,
-    additive_attention,
     scaled_dot_product_attention,
     softmax_over_keys,
     split_heads,
@@ -18,10 +18,12 @@ from aiayn.model.layers import (
     PositionwiseFeedForward,
     ResidualNorm,
 )
-from aiayn.model.masks import causal_mask, padding_mask, segment_mask
-from aiayn.model.positions import (
+from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
+)
+from aiayn.model.masks import causal_mask, padding_mask, segment_mask
+from aiayn.model.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )

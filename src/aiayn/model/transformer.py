@@ -12,17 +12,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from aiayn.errors import InputError
 from aiayn.model.cache import DecoderCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.layers import Decoder, DecoderLayer, Encoder
-from aiayn.model.masks import causal_mask, padding_mask
-from aiayn.model.positions import (
+from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
+)
+from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.positions import (
     SinusoidalPositionalEncoding,
 )
-from aiayn.model.validation import check_batch, check_tokens
+from aiayn.model.validation import explain_batch, explain_tokens
 
 
 def shift_right(
@@ -234,7 +237,6 @@ class Transformer(nn.Module):
         positions: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        check_tokens(source, "source")
         if mask is None:
             mask = padding_mask(source, self.config.pad_id)
         x = self._embed("source", source, positions=positions)
@@ -250,8 +252,8 @@ class Transformer(nn.Module):
         positions: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        check_tokens(target, "target")
-        check_batch(target, memory, source)
+        if target.size(0) != len(source) or memory.shape[:2] != source.shape:
+            raise InputError(explain_batch(target, memory, source))
         if target_mask is None:  # padding is at the end, where this one hides it too
             target_mask = causal_mask(target.size(1), target.device)
         if memory_mask is None:
@@ -263,6 +265,9 @@ class Transformer(nn.Module):
         self, use: Literal["source", "target"], tokens: Tensor, **where: Any
     ) -> Tensor:
         """Embed tokens, add their positions, and apply dropout (paper: §5.4)."""
+        whole = tokens.dtype in (torch.int32, torch.int64)
+        if tokens.dim() != 2 or not whole or not tokens.size(1):
+            raise InputError(explain_tokens(tokens, use))
         positions = self.source_positions if use == "source" else self.target_positions
         x = self.embedding(use)(tokens)  # (batch, length, d_model)
         return self.dropout(positions(x, **where))
