@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
-from aiayn.model.attention import additive_attention
+from aiayn.model.additive import additive_attention
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
 from aiayn.model.validation import (
