@@ -22,12 +22,12 @@ from aiayn.model.additive import additive_attention
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
 from aiayn.model.validation import (
-    check_batch,
     check_flags,
     check_pad_id,
     check_rates,
     check_sizes,
-    check_tokens,
+    explain_batch,
+    explain_tokens,
     hold_python_numbers,
 )
 
@@ -166,7 +166,7 @@ class RecurrentTranslator(nn.Module):
         self, source: Int[Tensor, "batch source_length"]
     ) -> Float[Tensor, "batch source_length annotation"]:
         """One annotation a source position: what was read up to it from either end."""
-        check_tokens(source, "source")
+        _check_tokens(source, "source")
         # A row of nothing but padding is read as one token: packing needs at least one.
         lengths = (source != self.config.pad_id).sum(dim=1).clamp(min=1).cpu()
         embedded = self.dropout(self.embedding(source))
@@ -255,11 +255,18 @@ class RecurrentTranslator(nn.Module):
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        check_tokens(target, "target")
-        check_batch(target, memory, source)
+        _check_tokens(target, "target")
+        if target.size(0) != len(source) or memory.shape[:2] != source.shape:
+            raise InputError(explain_batch(target, memory, source))
         state = self._begin(memory, source)
         embedded = self.dropout(self.embedding(target))
         steps = [self._advance(token, state) for token in embedded.unbind(dim=1)]
         states = torch.stack([state for state, _ in steps], dim=1)
         weights = [row for _, row in steps if row is not None]
         return states, torch.cat(weights, dim=1) if weights else None
+
+
+def _check_tokens(tokens: Tensor, name: str) -> None:
+    whole = tokens.dtype in (torch.int32, torch.int64)
+    if tokens.dim() != 2 or not whole or not tokens.size(1):
+        raise InputError(explain_tokens(tokens, name))
