@@ -128,7 +128,8 @@ def _onednn_multiplies() -> bool:
     """Whether this torch has the private operation, with the signature that we use."""
     try:
         one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
-        return torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "") == 1
+        found = torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "")
+        return bool(found == 1)
     except (AttributeError, RuntimeError, TypeError):
         return False
 
