@@ -22,3 +22,13 @@ addEventListener("beforeprint", () => {
   page.theme = "light";
   addEventListener("afterprint", () => { page.theme = "dark"; }, { once: true });
 });
+
+/* A link to a folded part, such as a claim, unfolds it. */
+(() => {
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+})();

@@ -160,10 +160,12 @@ class _Reader:
             self.slides.append(Slide("Quick check", "quiz", cell=cell))
         elif self.skipping or wanted == "notes":
             return
+        elif "\nfigure(" in f"\n{source}":  # it brings its caption
+            self.slides.append(Slide(self.section, "figure", cell=cell))
         elif figure := FIGURE.match(source):
             title = figure[1][:1].upper() + figure[1][1:]
             self.slides.append(Slide(title or self.section, "figure", cell=cell))
-        elif "settle(" in source and cell.outputs:
+        elif re.search(r"\bsettle\w*\(", source) and cell.outputs:
             self.slides.append(Slide(self.section, "claim", cell=_rich_only(cell)))
         elif source.startswith("# parity:"):
             code = re.sub(r"^# parity:.*\n", "", source, flags=re.M)
