@@ -1,6 +1,5 @@
 """An image made of SVG text, with its text alternative."""
 
-import re
 from dataclasses import dataclass
 
 from aiayn_book.html import STYLE, escape
@@ -30,7 +29,8 @@ class Svg:
     @property
     def width(self) -> float:
         """How wide it is drawn, in units."""
-        return float(re.search(r'viewBox="\S+ \S+ (\S+)', self.markup)[1])
+        _, _, box = self.markup.partition('viewBox="')
+        return float(box.split()[2])
 
     def _repr_html_(self) -> str:
         return f'<div class="aiayn">{STYLE}{self.html}</div>'
