@@ -6,8 +6,9 @@ A cell that defines something for the first time marks it with a comment::
 
 The definition of that name in the same cell must then be the library's, apart from
 docstrings and annotations: a text explains more, a library promises more. A text may
-leave out what only guards float16 and what only words an error. Its self-attention may
-be the paper's, where the library's configuration chooses one of two.
+leave out what only guards float16, and what only checks its input (a call of a function
+``check_…``) or words an error. Its self-attention may be the paper's, where the
+library's configuration chooses one of two.
 """
 
 import ast
@@ -26,6 +27,7 @@ MEANT = re.compile(r"^[ \t]*#[ \t]*parity.*", re.MULTILINE | re.IGNORECASE)
 TEXTS_NAMES = {"_self_attention": "_attention"}
 # The question before what is done for float16 alone.
 GUARD = re.compile(r"\w+\.dtype == torch\.float16")
+CHECK = re.compile(r"_?check_\w+\(")
 
 
 class _Bare(ast.NodeTransformer):
@@ -45,6 +47,10 @@ class _Bare(ast.NodeTransformer):
         self.generic_visit(node)
         guards = GUARD.fullmatch(ast.unparse(node.test))
         return (node.orelse or None) if guards else node
+
+    def visit_Expr(self, node):
+        self.generic_visit(node)
+        return None if CHECK.match(ast.unparse(node.value)) else node
 
     def visit_Try(self, node):
         self.generic_visit(node)
