@@ -19,7 +19,7 @@ from aiayn.data.parallel import ParallelText
 from aiayn.data.text import refuse_text
 from aiayn.data.tokenizer import EOS_ID, Tokenizer
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.storage import write_atomically
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000
