@@ -16,9 +16,8 @@ import pytest
 import torch
 from torch import distributed
 
-from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.errors import InputError
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, load_tensors, read_json, save_tensors, write_json
 from aiayn.training import Trainer, TrainingConfig, resume_training, train
 from aiayn.training.distributed import Processes, processes
 from aiayn.training.divergence import RunningLoss
@@ -29,7 +28,7 @@ from tests.training.number_words import number_training, write_numbers
 HOLD = """
 import sys
 from pathlib import Path
-from aiayn.files import hold
+from aiayn.storage import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -344,7 +343,7 @@ def test_a_real_limit_on_files_is_a_sentence_and_the_old_file_stays(tmp_path):
     before = path.read_bytes()
     script = (
         "import sys, torch; from pathlib import Path\n"
-        "from aiayn.checkpoint import save_tensors\n"
+        "from aiayn.storage import save_tensors\n"
         "from aiayn.errors import InputError\n"
         "try: save_tensors(Path(sys.argv[1]), {'a': torch.ones(10**6)}, {})\n"
         "except InputError as error: print(error)\n"

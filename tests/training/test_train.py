@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 
-from aiayn.checkpoint import load_tensors, read_json, write_json
 from aiayn.data import (
     Batch,
     MemmapLines,
@@ -33,7 +32,7 @@ from aiayn.inference import (
     translate,
 )
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, load_tensors, read_json, write_json
 from aiayn.training import (
     Trainer,
     TrainingConfig,

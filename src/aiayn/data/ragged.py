@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
-from aiayn.files import write_atomically
+from aiayn.storage import write_atomically
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, refuse_path
 from aiayn.errors import InputError
+from aiayn.storage import load_tensors, refuse_path
 
 
 def average_checkpoints(

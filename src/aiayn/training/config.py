@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.description import describe_config, read_config
 from aiayn.model.validation import check_sizes, hold_python_numbers
+from aiayn.storage import describe_config, read_config
 
 _COUNTS = (
     "max_length",

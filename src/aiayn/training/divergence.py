@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder
 from aiayn.training.distributed import Processes
 
 

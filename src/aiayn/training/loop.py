@@ -8,13 +8,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Batch, normalise
+from aiayn.device import describe_machine
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, perplexity, translate
-from aiayn.machine import describe_machine
-from aiayn.model.description import describe_config, load_weights
-from aiayn.run import RunFolder
+from aiayn.storage import (
+    RunFolder,
+    describe_config,
+    load_tensors,
+    load_weights,
+    save_tensors,
+)
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
 from aiayn.training.divergence import RunningLoss, check_finite

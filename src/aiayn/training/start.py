@@ -7,13 +7,10 @@ from typing import Any
 
 import torch
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
-from aiayn.files import hold
-from aiayn.machine import resolve_device
+from aiayn.device import resolve_device
 from aiayn.model import Transformer
-from aiayn.model.description import build_model
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, build_model, hold, read_json, write_json
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request

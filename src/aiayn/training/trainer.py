@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import Batch
+from aiayn.device import resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.fast import accelerate
 from aiayn.fast.compilation import compile_dynamic, gpu_options
 from aiayn.fast.cuda_graphs import CUDAGraphRunner, can_record
-from aiayn.machine import resolve_device, resolve_precision
-from aiayn.model.description import load_weights
+from aiayn.storage import load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import Criterion, non_pad_indices
