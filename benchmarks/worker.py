@@ -228,7 +228,7 @@ def growth(job: dict) -> dict:
             "target_tokens": job["steps"] * batch[1].numel(),
             "flops": job["steps"] * workload.training_step_flops(config, batch),
             "kept_mb": workload.kept_bytes(config, batch, count) / 2**20,
-            "first": group.first,
+            "first": group.is_main,
         }
 
 

@@ -15,9 +15,9 @@ from torch import Tensor
 from aiayn.data import (
     EOS_ID,
     EncodedPairs,
+    RaggedTokens,
     TokenBatches,
     Tokenizer,
-    TokenRows,
     encode_lines,
     encode_pairs,
     load_corpus,
@@ -129,12 +129,12 @@ def drawn_batches(kind: str, tokens_per_batch: int, count: int) -> TrainingBatch
     return TrainingBatches(found[:GPU_WARM_UP], found[GPU_WARM_UP:])
 
 
-def _drawn_rows(lengths: np.ndarray, drawn: np.random.Generator) -> TokenRows:
+def _drawn_rows(lengths: np.ndarray, drawn: np.random.Generator) -> RaggedTokens:
     lengths = lengths.astype(np.int64)
     starts = np.concatenate([[0], lengths.cumsum()])
     tokens = drawn.integers(4, GPU_VOCABULARY, starts[-1], dtype=np.int32)
     tokens[starts[1:] - 1] = EOS_ID
-    return TokenRows(tokens, starts)
+    return RaggedTokens(tokens, starts)
 
 
 DECODING = ("batches", "mixed", "file")
@@ -188,13 +188,13 @@ def quality_data() -> dict:
     }
 
 
-def _as_tensors(rows: TokenRows) -> tuple[Tensor, Tensor]:
+def _as_tensors(rows: RaggedTokens) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rows.tokens), torch.from_numpy(rows.starts)
 
 
-def rows_from(tensors: tuple[Tensor, Tensor]) -> TokenRows:
+def rows_from(tensors: tuple[Tensor, Tensor]) -> RaggedTokens:
     """What `quality_data` packed up."""
-    return TokenRows(*(tensor.numpy() for tensor in tensors))
+    return RaggedTokens(*(tensor.numpy() for tensor in tensors))
 
 
 def save(content: object, name: str) -> Path:

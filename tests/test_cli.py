@@ -15,14 +15,13 @@ import torch
 
 from aiayn import Tokenizer, Transformer, TransformerConfig, __version__, cli
 from aiayn.checkpoint import read_json, save_tensors, write_json
-from aiayn.data import load_corpus, load_treebank
+from aiayn.data import load_corpus
 from aiayn.errors import InputError
-from aiayn.inference import Parse, load_translator, save_translator
+from aiayn.inference import load_translator, save_translator
 from aiayn.model.description import describe_config
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn.parsing import Parse, delinearise, linearise, load_treebank
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig, TrainingResult
-from aiayn.trees import delinearise, linearise
 
 SENTENCES = ("a dog runs", "a cat runs", "the dog sees a cat", "the cat sleeps")
 
@@ -158,26 +157,6 @@ def test_weights_are_shown_as_text(aiayn, run):
     assert "</s>" in out
 
 
-def test_several_runs_write_together(aiayn, run, tmp_path):
-    first, second = (run.path / f"step-00000{step}.safetensors" for step in (1, 2))
-    alone, others = (
-        aiayn("translate", path, *SENTENCES)[1] for path in (first, second)
-    )
-    status, together, err = aiayn("translate", first, *SENTENCES, "--with", second)
-    assert status == 0, err
-    assert together.count("\n") == len(SENTENCES)
-    assert together not in (alone, others)
-    status, out, err = aiayn("evaluate", first, "--with", second, run.best)
-    assert status == 2
-    assert str(run.best) in err
-    status, out, err = aiayn("evaluate", first, "--with", second)
-    assert status == 0, err
-    assert "perplexity = " in out
-    status, _, err = aiayn("translate", first, "a dog", "--weights", "--with", second)
-    assert status == 2
-    assert "leave out --with" in err
-
-
 def test_an_empty_line_does_not_end_what_is_shown(aiayn, run, tmp_path):
     file = tmp_path / "some.en"
     file.write_text("a dog\n\na dog\n", encoding="utf-8")
@@ -231,7 +210,7 @@ def test_evaluates_a_parser_by_its_brackets(aiayn, run, monkeypatch):
     config = TrainingConfig.from_dict(read_json(run.config))
     write_json(run.config, replace(config, corpus="grammar", target="trees").as_dict())
     few = {"size": 50, "held_out_size": 20}
-    bank = load_treebank("grammar", **few)["test"]
+    bank = load_treebank(**few)["test"]
     monkeypatch.setattr(cli, "load_corpus", partial(load_corpus, **few))
     monkeypatch.setattr(cli, "load_treebank", partial(load_treebank, **few))
 
@@ -307,16 +286,13 @@ def test_an_average_is_written_over_nothing_that_the_run_needs(aiayn, run, tmp_p
 
 
 @pytest.mark.parametrize("below", [".", "inside"])
-def test_an_output_that_is_a_file(aiayn, folder, run, tmp_path, below):
+def test_an_output_that_is_a_file(aiayn, folder, tmp_path, below):
     file = tmp_path / "text.en"
     file.write_text("a dog\n")
     output = file / below
-    for command in (
-        ("train", "grammar", "--corpus", folder, "--output", output),
-        ("export", run.path, "--to", "marian", "--output", output),
-    ):
-        said = complaint(*aiayn(*command))
-        assert "text.en is a file, not a folder: choose another --output" in said
+    command = ("train", "grammar", "--corpus", folder, "--output", output)
+    said = complaint(*aiayn(*command))
+    assert "text.en is a file, not a folder: choose another --output" in said
     assert file.read_text() == "a dog\n"
 
 
@@ -516,42 +492,3 @@ def test_a_reader_that_leaves_early_is_no_error(run, words):
             timeout=60,
         )
     assert done.stderr == b""
-
-
-def test_export_says_what_is_missing_or_cannot_be(aiayn, run, monkeypatch):
-    """The library to install, or that a recurrent model has no equal elsewhere."""
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    words = ("export", run.path, "--to", "marian")
-    assert "pip install 'aiayn[marian]'" in complaint(*aiayn(*words))
-    recurrent = RecurrentConfig(vocab_size=30, d_model=8)
-    model = RecurrentTranslator(recurrent)
-    info = {"step": 4, "model": describe_config(recurrent)}
-    run.save_checkpoint(model.state_dict(), info, keep=1)
-    assert "Only a Transformer of aiayn's has an equal in" in complaint(*aiayn(*words))
-    assert not (run.path / "marian").exists()
-
-
-def test_an_export_goes_over_an_earlier_one_but_over_no_run(aiayn, run, monkeypatch):
-    """Marian's files have a config.json too."""
-
-    class Marian:
-        def save_pretrained(self, folder):
-            write_json(folder / "config.json", {"model_type": "marian"})
-
-    monkeypatch.setattr(cli, "to_marian", lambda _: Marian())
-    before = run.config.read_bytes()
-    words = ("export", run.path, "--to", "marian")
-    said = complaint(*aiayn(*words, "--output", run.path))
-    assert f"{run.path} is the folder of a run or a model, whose files would be" in said
-    assert run.config.read_bytes() == before
-    model, tokenizer = load_translator(run.path)
-    mine = run.path.with_name("mine")
-    save_translator(model, tokenizer, mine)
-    before = {path: path.read_bytes() for path in mine.iterdir()}
-    said = complaint(*aiayn(*words, "--output", mine))
-    assert f"{mine} is the folder of a run or a model" in said
-    assert {path: path.read_bytes() for path in mine.iterdir()} == before
-    for _ in range(2):
-        status, out, err = aiayn(*words)
-        assert status == 0, err
-        assert out.endswith("marian: config.json, tokenizer.model\n")

@@ -1,4 +1,4 @@
-"""Every example in the package's docstrings says the truth."""
+"""Every example in the packages' docstrings says the truth."""
 
 import ast
 import doctest
@@ -10,23 +10,21 @@ import pytest
 import torch
 
 import aiayn
-from aiayn.data import corpora
+import aiayn_book
+from aiayn.data import embedded
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig, train
 
-PACKAGE = Path(aiayn.__file__).parent
+PACKAGES = [Path(one.__file__).parent for one in (aiayn, aiayn_book)]
 SOURCES = {
-    path.relative_to(PACKAGE.parent).with_suffix(""): path.read_text(encoding="utf-8")
-    for path in sorted(PACKAGE.rglob("*.py"))
+    path.relative_to(package.parent).with_suffix(""): path.read_text(encoding="utf-8")
+    for package in PACKAGES
+    for path in sorted(package.rglob("*.py"))
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # What an example may take as imported, beside its own module's names.
 IMPORTED = {name: getattr(aiayn, name) for name in aiayn.__all__}
 IMPORTED |= {"Path": Path, "torch": torch}
-OTHER_LIBRARIES = {
-    "aiayn.interop.marian.to_marian": "transformers",
-    "aiayn.interop.onnx.export_onnx": "onnxscript",
-}
 
 
 def places(node, *names):
@@ -63,9 +61,9 @@ def reader(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("reader")
     model = TransformerConfig.tiny(vocab_size=400, d_model=16, d_ff=32)
-    few = partial(corpora._load_grammar, held_out_size=20)
+    few = partial(embedded.load, held_out_size=20)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(corpora._LOADERS, "grammar", few)
+        patch.setattr(embedded, "load", few)
         train(
             TrainingConfig.grammar(
                 model=model,
@@ -79,11 +77,9 @@ def reader(tmp_path_factory):
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
-@pytest.mark.usefixtures("unchecked_shapes")  # as readers have it; ONNX needs it so
+@pytest.mark.usefixtures("unchecked_shapes")  # as readers have it
 def test_an_example_says_the_truth(place, reader, monkeypatch):
     """It needs torch, what `aiayn` exports, its module, and a trained runs/grammar."""
-    if library := OTHER_LIBRARIES.get(".".join(place)):
-        pytest.importorskip(library)
     monkeypatch.chdir(reader)
     assert doctest.DocTestRunner().run(found(*place)).failed == 0
 

@@ -4,6 +4,7 @@ Read from the sources, so that an import inside a function counts as well.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,23 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aiayn"
 LEAVES = ("checkpoint", "errors", "files", "machine", "run")
 MAY_IMPORT = {leaf: set() for leaf in LEAVES} | {
-    "trees": set(),
-    "tree_repair": {"trees"},
     "model": set(),
-    "data": {"trees", "tree_repair"},
-    "inference": {"model", "data", "trees", "tree_repair"},
-    "training": {"model", "data", "inference", "trees", "tree_repair"},
-    "interop": {"model", "data"},
+    "data": {"model.masks", "model.shift_right"},  # a batch brings its masks
+    "fast": {"model", "training.loss"},  # of which it swaps the class
+    "inference": {"model", "data", "fast"},
+    "training": {"model", "data", "inference", "fast"},
+    "parsing": {"model", "data", "inference"},
+    "interop": {"model"},
+}
+# The one door for speed: only here is it opened.
+OPENS_THE_DOOR = {
+    "inference/loading.py": {"aiayn.fast"},
+    "training/trainer.py": {
+        "aiayn.fast",
+        "aiayn.fast.compilation",
+        "aiayn.fast.cuda_graphs",
+    },
+    "cli.py": {"aiayn.fast.process"},
 }
 
 
@@ -28,7 +39,7 @@ def imported_by(path):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} does not say in full what it imports"
-            names = [node.module]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
         yield from (name.split(".") for name in names)
@@ -43,7 +54,34 @@ def test_a_part_imports_only_what_stands_below_it(part):
         for top, *rest in imported_by(path):
             where = f"{path.relative_to(PACKAGE)} imports {'.'.join([top, *rest])}"
             assert top != "aiayn_book", where
-            assert top != "aiayn" or (rest and rest[0] in allowed), where
+            whole = ".".join(rest)
+            ours = any(whole == one or whole.startswith(f"{one}.") for one in allowed)
+            assert top != "aiayn" or ours, where
+
+
+def test_speed_is_put_in_at_one_door():
+    """Everything else computes with plain PyTorch, and asks nobody which form."""
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith("fast/"):
+            continue
+        modules = {
+            ".".join(parts[:3])
+            if (PACKAGE / "fast" / f"{parts[2]}.py").exists()
+            else "aiayn.fast"
+            for parts in imported_by(path)
+            if parts[:2] == ["aiayn", "fast"]
+        }
+        assert modules == OPENS_THE_DOOR.get(name, set()), name
+
+
+PRIVATE = re.compile(r"torch(\.\w+)*\._[a-z]|torch\.ops|_C\b")
+
+
+def test_private_parts_of_torch_are_used_in_fast_only():
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] != "fast":
+            assert not PRIVATE.search(path.read_text(encoding="utf-8")), path
 
 
 def test_the_package_imports_no_tool():

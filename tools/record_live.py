@@ -26,10 +26,10 @@ from aiayn.data import Tokenizer
 from aiayn.data.grammar import GrammarSample, load_grammar
 from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.inference.evaluation import exact_match_rate
-from aiayn.inference.heads import all_heads, without_heads
 from aiayn.model import Transformer
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
+from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.live import NAME, QuantisedModel, without_positions, without_scale
 from project import RECORDS, commit
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from aiayn.checkpoint import write_json
-from aiayn.data import TREEBANKS, load_treebank
 from aiayn.errors import InputError
 from aiayn.machine import describe_machine
+from aiayn.parsing import load_treebank
 from aiayn.training import TrainingConfig, train
+from aiayn_book.gum import read_gum, write_gum
 from aiayn_book.parsing import (
     SEEDS,
     SENTENCES,
@@ -38,9 +39,13 @@ def run_one(config: TrainingConfig) -> dict[str, Any]:
     """Train one parser; what came of it."""
     cpu, wall = time.process_time(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        result = train(replace(config, output=Path(folder) / config.output))
+        changes: dict[str, Any] = {"output": Path(folder) / config.output}
+        if config.corpus == "gum":
+            write_gum(Path(folder) / "gum")
+            changes["corpus"] = str(Path(folder) / "gum")
+        result = train(replace(config, **changes))
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    bank = load_treebank(config.corpus, size=1)
+    bank = read_gum() if config.corpus == "gum" else load_treebank(size=1)
     last = result.log[-1]
     return {
         "corpus": config.corpus,
@@ -77,7 +82,7 @@ def main() -> None:
     head = {"command": "python tools/record_parsing.py", "commit": commit()}
     record = continued(RECORD, head)
     record.setdefault("lengths", {})
-    for name in TREEBANKS:
+    for name in ("grammar", "gum"):
         with suppress(InputError):  # without GUM, its runs say so below
             record["lengths"][name] = lengths(name)
     done = {run["config"]["output"] for run in record["runs"]}

@@ -29,16 +29,22 @@ from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer, encode_lines, load_corpus, map_batches
 from aiayn.data.parallel import ParallelText
 from aiayn.errors import InputError
-from aiayn.inference import Ensemble, Hypothesis, evaluate_bleu, load_translator
-from aiayn.inference.bleu import bleu, bootstrap_differences, sentence_counts
+from aiayn.inference import Hypothesis, evaluate_bleu, load_translator
 from aiayn.inference.translation import encode_sources, search
-from aiayn.inference.words import split_compounds, words_13a
 from aiayn.machine import describe_machine
 from aiayn.model import shift_right
 from aiayn.model.description import load_weights
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
 from aiayn.training.averaging import average_checkpoints
+from aiayn_book.bleu import (
+    bleu,
+    bootstrap_differences,
+    sentence_counts,
+    split_compounds,
+    words_13a,
+)
+from aiayn_book.ensemble import Ensemble
 from project import RECORDS, commit
 
 BATCH = 2048  # source pieces
@@ -82,15 +88,15 @@ class Counted(nn.Module):
         self.model, self.config = model, model.config
         self.steps = self.rows = 0
 
-    def start(self, source: Tensor) -> Any:
+    def init_decode(self, source: Tensor) -> Any:
         """As the model's own."""
-        return self.model.start(source)
+        return self.model.init_decode(source)
 
-    def step(self, tokens: Tensor, state: Any) -> Tensor:
+    def decode_step(self, tokens: Tensor, state: Any) -> Tensor:
         """As the model's own, counted."""
         self.steps += 1
         self.rows += len(tokens)
-        return self.model.step(tokens, state)
+        return self.model.decode_step(tokens, state)
 
 
 @dataclass

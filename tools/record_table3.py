@@ -1,9 +1,10 @@
-"""Make the book's record of Table 3 from the runs that ``aiayn table3`` left.
+"""Make the book's record of Table 3 from the runs that ``aiayn_book.table3`` left.
 
 Usage: python tools/record_table3.py FOLDER [COMMAND]
 
 FOLDER holds one file for each run; any number of them will do. What all runs share is
-written once, and COMMAND is what was typed ("aiayn table3" if left out).
+written once, and COMMAND is what was typed ("python -m aiayn_book.table3" if left
+out).
 """
 
 import argparse
@@ -22,7 +23,7 @@ def collect(runs: list[dict[str, Any]], command: str) -> dict[str, Any]:
     """One record of many runs: in the table's order, with what they share in front.
 
     Args:
-        runs: As `aiayn.training.run_variation` returns them; the base row among them.
+        runs: As `aiayn_book.table3.run_variation` returns them; the base row too.
         command: What was typed.
     """
     order = list(TABLE_3_ROWS)
@@ -71,7 +72,7 @@ def main() -> None:
     """Read the command line, write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("command", nargs="?", default="aiayn table3")
+    parser.add_argument("command", nargs="?", default="python -m aiayn_book.table3")
     words = parser.parse_args()
     runs = [read_json(path) for path in sorted(words.folder.glob("*.json"))]
     write_json(RECORD, collect(runs, words.command))

@@ -18,10 +18,7 @@ from pins import pins
 from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
-FOLDERS = ("data", "inference", "interop", "model", "training")
-# Other libraries, which the package exports to; requirements.txt pins none of them.
-EXTRAS = ("marian", "onnx")
-RUNNER = "onnxruntime"  # runs what was exported; any release of it will do
+FOLDERS = ("data", "inference", "model", "parsing", "training")
 TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "pytest-xdist")
 
 
@@ -32,18 +29,14 @@ def pinned(root: Path = ROOT) -> dict[str, str]:
 
 
 def wanted(kind: str, root: Path = ROOT) -> list[str]:
-    """The package's requirements, its chapters' too, as pip shall take them.
-
-    The exports are tried with the lowest and the newest of what they write for.
-    """
-    parts = ["dependencies", "book", *(EXTRAS if kind != "pinned" else ())]
+    """The package's requirements, its chapters' too, as pip shall take them."""
+    parts = ("dependencies", "book")
     bounds = [bound for part in parts for bound in requirements(part, root)]
     found = dict(bound.split(">=") for bound in bounds)
     if kind == "newest":
-        return [*found, RUNNER]
+        return list(found)
     versions = found if kind == "lowest" else pinned(root)
-    chosen = [f"{name}=={versions[name]}" for name in found]
-    return [*chosen, RUNNER] if kind == "lowest" else chosen
+    return [f"{name}=={versions[name]}" for name in found]
 
 
 def build_tools(root: Path = ROOT) -> list[str]:

@@ -2,9 +2,8 @@
 
 from transformers import BartConfig, BartForConditionalGeneration
 
-from aiayn.interop.marian import marian_settings
 from aiayn.model import TransformerConfig
-from benchmarks.peers.hugging_face import training_step
+from benchmarks.peers.hugging_face import marian_settings, training_step
 
 __all__ = ["build", "training_step"]
 

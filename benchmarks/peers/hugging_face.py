@@ -1,10 +1,14 @@
 """Hugging Face's sequence-to-sequence models, trained and searched as they come."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from aiayn.model import TransformerConfig
 from benchmarks.peers.shared import (
     BOS_ID,
+    EOS_ID,
     PAD_ID,
     Schedule,
     Step,
@@ -15,6 +19,33 @@ from benchmarks.peers.shared import (
     plain_loss,
     shift_right,
 )
+
+
+def marian_settings(config: TransformerConfig) -> dict[str, Any]:
+    """The configuration in the words of Marian and BART."""
+    return {
+        "vocab_size": config.vocab_size,
+        "d_model": config.d_model,
+        "encoder_layers": config.num_encoder_layers,
+        "decoder_layers": config.num_decoder_layers,
+        "encoder_attention_heads": config.num_heads,
+        "decoder_attention_heads": config.num_heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "activation_function": "relu",
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "activation_dropout": config.activation_dropout,
+        "scale_embedding": True,
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "max_position_embeddings": config.max_length,
+        "pad_token_id": config.pad_id,
+        "bos_token_id": BOS_ID,
+        "eos_token_id": EOS_ID,
+        "decoder_start_token_id": BOS_ID,
+        "forced_eos_token_id": None,
+    }
 
 
 def training_step(model: nn.Module, narrow: bool, schedule: Schedule) -> Step:

@@ -117,7 +117,7 @@ def searcher(model: Model) -> Translate:
         written = source.new_full((len(source), 1), BOS_ID)
         ended = torch.zeros(len(source), dtype=torch.bool)
         for _ in range(source.size(1) + 50):
-            logits = model.project(model.decode(written, memory, source)[:, -1])
+            logits = model.logits(model.decode(written, memory, source)[:, -1])
             logits[:, [PAD_ID, BOS_ID]] = -math.inf
             token = logits.argmax(-1)
             written = torch.cat([written, token[:, None]], dim=1)

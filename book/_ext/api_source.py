@@ -50,7 +50,7 @@ class Entry:
         Empty if neither says it.
         """
         home = self.source.module
-        while not home.is_init_module:
+        while not home.is_init_module and home.path not in plan():
             home = home.parent
         texts = [*paragraphs(self.source), *paragraphs(home)]
         places = (split_place(text)[1] for text in texts)
@@ -86,14 +86,18 @@ def package(name: str = "aiayn") -> griffe.Module:
 
 
 def packages(module: griffe.Module | None = None) -> Iterator[griffe.Module]:
-    """Both packages and all packages inside them; or those of a module."""
+    """Both packages and all packages inside them; or those of a module.
+
+    A module that the plan names counts as a package.
+    """
     if module is None:
         yield from packages(package())
         yield from packages(package("aiayn_book"))
         return
     yield module
     for inner in module.modules.values():
-        if inner.is_init_module and not inner.is_alias:
+        planned = inner.is_init_module or inner.path in plan()
+        if planned and not inner.is_alias:
             yield from packages(inner)
 
 

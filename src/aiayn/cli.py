@@ -10,14 +10,13 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from tyro.conf import Positional
 
 from aiayn.checkpoint import read_json, save_tensors
 from aiayn.data import (
-    TREEBANKS,
     TREES,
     Corpus,
     EncodedPairs,
@@ -25,49 +24,35 @@ from aiayn.data import (
     Tokenizer,
     encode_pairs,
     load_corpus,
-    load_treebank,
     normalise,
     read_lines,
     read_stream,
 )
 from aiayn.errors import InputError
-from aiayn.files import require_folder
 from aiayn.inference import (
-    Ensemble,
-    Parse,
     cross_attention_map,
     evaluate_bleu,
     exact_match_rate,
-    load_ensemble,
     load_translator,
-    parse,
     perplexity,
     render_attention,
-    score_parses,
     translate_stream,
 )
 from aiayn.inference import translate as translate_lines
-from aiayn.inference.ensemble import most_tokens
-from aiayn.interop import export_onnx, to_marian
-from aiayn.interop.requirement import require_transformer
 from aiayn.machine import resolve_device
-from aiayn.model.description import Translator
+from aiayn.model import Transformer
+from aiayn.parsing import Parse, Tree, load_treebank, parse, score_parses
 from aiayn.run import RunFolder
 from aiayn.training import (
     TrainingConfig,
     TrainingResult,
     average_checkpoints,
-    choose_rows,
     resume_training,
-    run_table3,
 )
 from aiayn.training import train as train_translator
-from aiayn.trees import Tree
 from aiayn.version import __version__
 
 app = tyro.extras.SubcommandApp()
-
-Others = Annotated[tuple[Path, ...], tyro.conf.arg(name="with")]
 
 _RECIPES = {
     name: (recipe(), recipe.__doc__ or "")
@@ -130,7 +115,6 @@ def translate(
     run: Positional[Path],
     text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
     file: Path | None = None,
-    others: Others = (),
     weights: bool = False,
     beam_size: int = 4,
     length_penalty: float = 0.6,
@@ -145,14 +129,10 @@ def translate(
 
     echo "A dog runs." | aiayn translate runs/multi30k --weights
 
-    aiayn translate runs/seed-1 "A dog runs." --with runs/seed-2 runs/seed-3
-
     Args:
         run: A run's folder, or a saved model's, or one of its .safetensors files.
         text: Sentences, each in quotation marks.
         file: A file with one sentence a line.
-        others: More runs, of the same tokenizer, that write together with it as an
-            ensemble.
         weights: Show what each piece looked at while it was written.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: How much longer outputs are favoured (the paper's α).
@@ -162,16 +142,14 @@ def translate(
     """
     if text and file:
         raise InputError("Give sentences or --file, not both.")
-    if weights and others:
-        raise InputError("--weights shows what one model looked at; leave out --with.")
     options = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,
         "extra_length": extra_length,
     }
     lines = text or (read_lines(file) if file else _standard_input())
+    model, tokenizer = load_translator(run, resolve_device(device))
     if weights:
-        model, tokenizer = load_translator(run, resolve_device(device))
         for number, line in enumerate(lines, start=1):
             if not normalise(line):  # as without --weights: nothing, but no end
                 print(flush=True)
@@ -182,7 +160,6 @@ def translate(
             print(found.translation + "\n")
             print(render_attention(found) + "\n", flush=True)
         return
-    model, tokenizer = _load(run, others, device)
     # Whoever types wants each answer at once; a file goes faster in large chunks.
     chunk = 1 if not text and not file and sys.stdin.isatty() else 1000
     for line in translate_stream(lines, model, tokenizer, chunk_lines=chunk, **options):
@@ -194,7 +171,6 @@ def evaluate(
     run: Positional[Path],
     split: str = "test",
     corpus: str | None = None,
-    others: Others = (),
     beam_size: int | None = None,
     length_penalty: float | None = None,
     lowercase: bool = False,
@@ -203,20 +179,16 @@ def evaluate(
     """Score a trained translator: BLEU as sacreBLEU prints it, perplexity, matches.
 
     A parser (target trees) gets F1 of its brackets in place of BLEU, where gold trees
-    with tags are known: of the corpora grammar and gum.
+    with tags are known: of the corpus grammar.
 
     aiayn evaluate runs/multi30k
 
     aiayn evaluate runs/grammar --split combinations --beam-size 1
 
-    aiayn evaluate runs/seed-1 --with runs/seed-2 runs/seed-3
-
     Args:
         run: A run's folder, or one of its .safetensors files.
         split: Which part of the corpus: test, validation, …
         corpus: Another corpus than the one that it was trained on.
-        others: More runs, of the same tokenizer, that write together with it as an
-            ensemble.
         beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
             4, or 21 for a parser.
         length_penalty: How much longer outputs are favoured (the paper's α). Left out:
@@ -224,7 +196,7 @@ def evaluate(
         lowercase: Count words that differ in case only as the same.
         device: auto, cpu, cuda or mps.
     """
-    model, tokenizer = _load(run, others, device)
+    model, tokenizer = load_translator(run, resolve_device(device))
     folder = RunFolder(run if run.is_dir() else run.parent)
     if not folder.config.is_file():
         raise InputError(
@@ -235,7 +207,7 @@ def evaluate(
     name = corpus or config.corpus
     text = load_corpus(name, source=config.source, target=config.target).split(split)
     parses = config.target == TREES
-    gold = load_treebank(name)[split] if parses and name in TREEBANKS else None
+    gold = load_treebank()[split] if parses and name == "grammar" else None
     pairs, _ = encode_pairs(text, tokenizer)
     references = [normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
@@ -252,22 +224,13 @@ def evaluate(
     print(f"exact matches = {exact_match_rate(hypotheses, references):.1%}")
 
 
-def _load(
-    run: Path, others: Sequence[Path], device: str
-) -> tuple[Translator | Ensemble, Tokenizer]:
-    place = resolve_device(device)
-    if others:
-        return load_ensemble([run, *others], place)
-    return load_translator(run, place)
-
-
 def _bracket_line(gold: Sequence[Tree] | None, parses: Sequence[Parse]) -> str:
     broken = sum(one.fault is not None for one in parses) / len(parses)
     repaired = f"{broken:.1%} of the outputs were no tree and repaired"
     if gold is None:  # in the corpus's lines each tag is XX, a comma's too
         return (
             "There is no F1: it leaves out punctuation, which only the tags of gold "
-            f"trees tell (aiayn.inference.score_parses takes them); {repaired}."
+            f"trees tell (aiayn.parsing.score_parses takes them); {repaired}."
         )
     score = score_parses(gold, parses)
     return (
@@ -277,17 +240,18 @@ def _bracket_line(gold: Sequence[Tree] | None, parses: Sequence[Parse]) -> str:
 
 
 def _perplexity_line(
-    model: Translator | Ensemble,
+    model: Transformer,
     tokenizer: Tokenizer,
     pairs: EncodedPairs,
     tokens_per_batch: int,
 ) -> str:
     written = int(pairs.target.lengths.max())
-    most = most_tokens(model.config)
-    if written > most:
+    learned = model.config.positions == "learned"  # sinusoids have no end
+    most = model.config.max_length
+    if learned and written > most:
         return (
             f"There is no perplexity: a reference has {written:,} pieces, its end "
-            f"included, and the model's table of positions {most:,.0f}."
+            f"included, and the model's table of positions {most:,}."
         )
     longest = max(written, int(pairs.source.lengths.max()))
     batches = TokenBatches(pairs, max(longest, tokens_per_batch))
@@ -336,82 +300,6 @@ def _require_free_name(file: Path, folder: RunFolder) -> None:
 
 
 @app.command
-def export(
-    run: Positional[Path],
-    to: Literal["marian", "onnx"],
-    output: Path | None = None,
-) -> None:
-    """Write a trained model in another library's form, its tokenizer beside it.
-
-    aiayn export runs/grammar --to marian
-
-    aiayn export runs/multi30k --to onnx --output web/model
-
-    Args:
-        run: A run's folder, or a saved model's, or one of its .safetensors files.
-        to: marian, for Hugging Face transformers, which takes post-norm models only
-            (grammar and base are, multi30k is pre-norm), or onnx: encoder and decoder
-            step.
-        output: The folder to write, not a run's nor a saved model's; one in the run's
-            folder if left out.
-    """
-    model, tokenizer = load_translator(run)
-    model = require_transformer(model)  # for the type: both exports ask again
-    folder = output or (run if run.is_dir() else run.parent) / to
-    require_folder(folder)
-    # What is written has a config.json and a tokenizer too.
-    RunFolder(folder).require_no_run(or_model=True)
-    if to == "marian":
-        to_marian(model).save_pretrained(folder)
-    else:
-        export_onnx(model, folder)
-    tokenizer.save(folder / "tokenizer.model")
-    print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-
-
-@app.command
-def table3(
-    output: Path = Path("runs/table3"),
-    rows: tuple[str, ...] = (),
-    seeds: tuple[int, ...] = (1, 2, 3),
-    steps: int | None = None,
-    corpus: str = "multi30k",
-    device: str = "cpu",
-) -> None:
-    """Train the rows of Table 3 in miniature (paper: §6.2), each with several seeds.
-
-    Each run takes about a minute on one core and leaves one file. Stop it when you
-    like: the same command goes on, and makes only the runs that are missing.
-
-    aiayn table3
-
-    aiayn table3 --rows base A "C N=2" --seeds 1
-
-    So small a model leaves most of a GPU idle. Start one command for each seed there:
-
-    for seed in 1 2 3; do aiayn table3 --device cuda --seeds $seed & done; wait
-
-    Args:
-        output: A folder for the results.
-        rows: Rows by name, or by their letter; all if left out.
-        seeds: One run of each row for every seed.
-        steps: Optimizer steps of every run, if not the recorded table's.
-        corpus: Another corpus than Multi30k, English to German.
-        device: auto, cpu, cuda or mps.
-    """
-    changes = {"corpus": corpus, "device": device}
-    changes |= {} if steps is None else {"steps": steps}
-    chosen = choose_rows(rows)
-    print(f"{'row':<24}{'seed':>4}{'perplexity':>12}{'BLEU':>7}{'CPU seconds':>13}")
-    for run in run_table3(output, chosen, seeds, **changes):
-        print(
-            f"{run['row']:<24}{run['seed']:>4}{run['perplexity']:>12.2f}"
-            f"{run['bleu']:>7.1f}{run['cpu_seconds']:>13.0f}",
-            flush=True,
-        )
-
-
-@app.command
 def corpus(
     name: Positional[str],
     source: str = "en",
@@ -426,9 +314,9 @@ def corpus(
     aiayn corpus multi30k --target fr --samples 20
 
     Args:
-        name: grammar, multi30k, tatoeba, wmt14, gum, or a folder of your own files.
+        name: grammar, multi30k, tatoeba, wmt14, or a folder of your own files.
         source: Language to translate from.
-        target: Language to translate into; trees, of the grammar and gum.
+        target: Language to translate into; trees, of the grammar.
         split: Which part to show samples of.
         samples: How many.
     """

@@ -5,7 +5,6 @@ Also holding a folder, so that no two programs write to it.
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -127,34 +126,12 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
         _make(folder)
     with ExitStack() as stack:
         try:
-            _lock(folder, stack, wait=False)
+            _lock(folder, stack)
         except BlockingIOError:
             raise InputError(
                 f"{folder} is in use: another training writes to it. Stop that one "
                 "or wait for its end, or choose another folder."
             ) from None
-        yield
-
-
-@contextmanager
-def in_turn(folder: Path) -> Iterator[None]:
-    """As `hold`, but whoever comes second waits until the first has done, and says so.
-
-    Where folders cannot be locked nobody waits.
-
-    Args:
-        folder: What to keep; made if it is not there.
-
-    Raises:
-        InputError: It cannot be made.
-    """
-    _make(folder)
-    with ExitStack() as stack:
-        try:
-            _lock(folder, stack, wait=False)
-        except BlockingIOError:
-            print(f"Another program is at work in {folder}: waiting.", file=sys.stderr)
-            _lock(folder, stack, wait=True)
         yield
 
 
@@ -168,14 +145,14 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _lock(folder: Path, stack: ExitStack, wait: bool) -> None:
+def _lock(folder: Path, stack: ExitStack) -> None:
     """Lock a folder, if this system can, until the stack is closed."""
     if fcntl is None:
         return
     try:
         handle = os.open(folder, os.O_RDONLY)
         stack.callback(os.close, handle)
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
     except OSError:

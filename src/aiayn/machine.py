@@ -3,9 +3,6 @@
 import os
 import platform
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -70,42 +67,6 @@ def _multiplies_bf16(device: torch.device) -> bool:
     # ATEN_CPU_CAPABILITY may ask torch to compute as an older processor would.
     older = torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
     return device.type == "cpu" and not older and any(has() for has in known)
-
-
-# How many blocks of `attend_without_plans` are open, and what was set before the first.
-_blocks, _before = 0, True
-_counting = threading.Lock()
-
-
-@contextmanager
-def attend_without_plans(device: torch.device) -> Iterator[None]:
-    """Have torch leave cuDNN's attention alone inside, its first choice on newer GPUs.
-
-    cuDNN makes a plan for each shape of an attention, forward and backward, and keeps
-    it. That pays where all batches have one shape; those of a training have hundreds,
-    and every step of a search has its own. Torch's own kernels need no plan.
-
-    The setting is the process's: it comes back when the last block of all threads ends.
-
-    Args:
-        device: Where it is computed; on no other than a GPU is anything changed.
-    """
-    global _blocks, _before
-    if device.type != "cuda":
-        yield
-        return
-    with _counting:
-        if not _blocks:
-            _before = torch.backends.cuda.cudnn_sdp_enabled()
-            torch.backends.cuda.enable_cudnn_sdp(False)
-        _blocks += 1
-    try:
-        yield
-    finally:
-        with _counting:
-            _blocks -= 1
-            if not _blocks:
-                torch.backends.cuda.enable_cudnn_sdp(_before)
 
 
 def describe_machine(device: torch.device | str = "cpu") -> dict[str, str | int]:

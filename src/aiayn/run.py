@@ -92,21 +92,18 @@ class RunFolder:
         """Whether it holds nothing that a new training would destroy."""
         return not self._holds_weights(best=True)
 
-    def require_no_run(self, or_model: bool = False) -> None:
+    def require_no_run(self) -> None:
         """Refuse a folder whose files a training has written.
-
-        Args:
-            or_model: Also one in which `save_translator` has put a model.
 
         Raises:
             InputError: It is such a folder.
         """
         content = read_json(self.config) if self.config.exists() else {}
         described = isinstance(content, dict) and {"model", "output"} <= content.keys()
-        if described or self._holds_weights(best=or_model):
+        if described or self._holds_weights(best=False):
             raise InputError(
-                f"{self.path} is the folder of a run{' or a model' * or_model}, whose "
-                "files would be lost: choose another folder."
+                f"{self.path} is the folder of a run, whose files would be lost: "
+                "choose another folder."
             )
 
     def _holds_weights(self, best: bool) -> bool:

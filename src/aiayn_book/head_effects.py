@@ -11,7 +11,8 @@ from torch import Tensor
 
 from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import candidates, english_relations
-from aiayn.inference.heads import (
+from aiayn.model import Transformer, shift_right
+from aiayn_book.head_scores import (
     all_heads,
     attention_of,
     best_offset,
@@ -19,7 +20,6 @@ from aiayn.inference.heads import (
     value_norms,
     without_heads,
 )
-from aiayn.model import Transformer, shift_right
 from aiayn_book.heads import BOS, PAD, Words, exact, mean_loss
 
 Samples = Sequence[GrammarSample]

@@ -13,8 +13,9 @@ from torch import Tensor
 from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.nouns import BY_NAME
 from aiayn.data.grammar.relations import candidates, english_relations
-from aiayn.inference import evaluating
-from aiayn.inference.heads import (
+from aiayn.inference import eval_mode
+from aiayn.model import Transformer, shift_right
+from aiayn_book.head_scores import (
     Pairs,
     SentenceWeights,
     best_offset,
@@ -22,7 +23,6 @@ from aiayn.inference.heads import (
     shuffled,
     uniform_baseline,
 )
-from aiayn.model import Transformer, shift_right
 from aiayn_book.heads import (
     ABOVE_OFFSET,
     BOS,
@@ -143,7 +143,7 @@ def _pronouns_right(model: Transformer, samples: Samples, words: Words) -> float
     for sample, (source, target) in zip(samples, words.pairs(samples), strict=True):
         it = sample.source_tokens.index("it")
         place = next(j for i, j in sorted(sample.alignment) if i == it)
-        with evaluating(model):
+        with eval_mode(model):
             logits = model(
                 torch.tensor([source]), shift_right(torch.tensor([target]), BOS)
             )

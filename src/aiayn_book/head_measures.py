@@ -11,13 +11,6 @@ import torch
 from torch import Tensor
 
 from aiayn.data.grammar import GrammarSample, generate
-from aiayn.inference.heads import (
-    SentenceWeights,
-    attention_by_sentence,
-    best_offset,
-    score_heads,
-    uniform_baseline,
-)
 from aiayn.model import Transformer
 from aiayn_book.head_effects import ablation, pronoun_sources, relevance
 from aiayn_book.head_figures import (
@@ -25,6 +18,13 @@ from aiayn_book.head_figures import (
     reference,
     two_candidates,
     verb_bracket,
+)
+from aiayn_book.head_scores import (
+    SentenceWeights,
+    attention_by_sentence,
+    best_offset,
+    score_heads,
+    uniform_baseline,
 )
 from aiayn_book.heads import (
     BOS,

@@ -18,11 +18,11 @@ from torch import Tensor
 from aiayn.data import EncodedPairs, TokenBatches
 from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import english_relations, german_relations
-from aiayn.inference import evaluating, greedy_search
-from aiayn.inference.heads import Pairs, SentenceWeights, best_offset
+from aiayn.inference import eval_mode, greedy_search
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
 from aiayn.training.distributed import Processes
+from aiayn_book.head_scores import Pairs, SentenceWeights, best_offset
 
 Pair = tuple[list[int], list[int]]
 
@@ -96,7 +96,7 @@ def train_words(
     trainer = Trainer(config, model, BOS, Processes())  # one, on the CPU
     encoded = EncodedPairs.from_lists(pairs)
     batches = TokenBatches(encoded, config.tokens_per_batch, seed=config.seed)
-    log, totals, step, epoch = [], trainer.no_totals(), 0, 0
+    log, totals, step, epoch = [], trainer.zero_sums(), 0, 0
     while step < config.steps:
         for batch in batches.epoch(epoch):
             step += 1
@@ -139,7 +139,7 @@ def mean_loss(model: Transformer, pairs: Sequence[Pair]) -> float:
     source, target = (
         side.padded(rows, PAD) for side in (encoded.source, encoded.target)
     )
-    with evaluating(model):
+    with eval_mode(model):
         logits = model(source, shift_right(target, BOS))
     return torch.nn.functional.cross_entropy(
         logits.flatten(0, 1), target.flatten(), ignore_index=PAD

@@ -9,11 +9,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from aiayn.data import load_treebank, tree_pairs
-from aiayn.inference import parse, score_parses
 from aiayn.model import TransformerConfig
+from aiayn.parsing import (
+    Tree,
+    linearise,
+    load_treebank,
+    parse,
+    score_parses,
+    tree_pairs,
+)
 from aiayn.training import TrainingConfig
-from aiayn.trees import Tree, linearise
+from aiayn_book.gum import read_gum
 
 SIZES = (1000, 3000, 10_000)
 """Of the trees to train on; the short ones among them are used."""
@@ -53,7 +59,10 @@ def small_parser(**changes: Any) -> TrainingConfig:
 
 
 def gum_parser(**changes: Any) -> TrainingConfig:
-    """The same model on GUM's longer sentences: a minute or two on one core."""
+    """The same model on GUM's longer sentences: a minute or two on one core.
+
+    The corpus is a folder that `aiayn_book.gum.write_gum` has written.
+    """
     config = small_parser(
         corpus="gum",
         corpus_size=None,
@@ -89,7 +98,8 @@ def score(gold: Sequence[Tree], model: Any, tokenizer: Any) -> dict[str, Any]:
 
 def lengths(name: str) -> dict[str, float]:
     """How long sentences and their linearised trees are, in the training split."""
-    text = tree_pairs(load_treebank(name, size=4000)["train"])
+    trees = read_gum() if name == "gum" else load_treebank(size=4000)
+    text = tree_pairs(trees["train"])
     words = [len(line.split()) for line in text.source]
     symbols = [len(line.split()) for line in text.target]
     return {

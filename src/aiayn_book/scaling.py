@@ -45,7 +45,7 @@ class LanguageModel(Transformer):
         """Score what follows each token, from what stands before it."""
         x = self.source_positions(self.embedding("source")(tokens))
         x, _ = self.encoder(self.dropout(x), causal_mask(tokens.size(1)))
-        return self.project(x)
+        return self.logits(x)
 
 
 def sized(width: int, vocab_size: int) -> TransformerConfig:

@@ -40,6 +40,25 @@ def test_the_weights_make_the_same_model_of_torchs_layers(model):
     assert_close(theirs(SOURCE, written), model(SOURCE, written))
 
 
+def test_the_weights_make_the_same_model_of_marian():
+    reason = "Hugging Face transformers is not installed: the benchmark installs it."
+    pytest.importorskip("transformers", reason=reason)
+    from benchmarks.peers import marian
+
+    model = Transformer(replace(CONFIG, norm="post")).double().eval()
+    written = shift_right(TARGET, shared.BOS_ID)
+    found = marian.with_weights_of(model)(
+        input_ids=SOURCE,
+        attention_mask=SOURCE != shared.PAD_ID,
+        decoder_input_ids=written,
+        use_cache=False,
+    )
+    # Both keep float32 sinusoids, made by two formulas: the last bit may differ.
+    assert_close(found.logits, model(SOURCE, written), rtol=1e-6, atol=1e-6)
+    with pytest.raises(InputError, match="Marian has norm = 'post'"):
+        marian.with_weights_of(Transformer(replace(CONFIG, norm="pre")))
+
+
 def test_weights_that_would_mean_something_else_are_refused():
     """They would fit: a rotary model's have the shapes of one that adds sinusoids."""
     config = replace(CONFIG, positions="rotary")

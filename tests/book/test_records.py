@@ -12,12 +12,13 @@ import torch
 from aiayn.cli import main
 from aiayn.data.grammar import generate
 from aiayn.errors import InputError
-from aiayn.inference.heads import SentenceWeights, score_heads
 from aiayn.model import TABLE_3_ROWS, causal_mask
-from aiayn.training import TrainingConfig, miniature
+from aiayn.training import TrainingConfig
 from aiayn_book import head_figures, head_measures, heads, scaling
+from aiayn_book.head_scores import SentenceWeights, score_heads
 from aiayn_book.parsing import SEEDS, SIZES, small_parser
 from aiayn_book.records import load_record
+from aiayn_book.table3 import miniature
 
 NAMES = sorted(
     file.name.removesuffix(".json")
@@ -110,7 +111,7 @@ def test_the_optimizers_had_the_grammars_recipe():
 def test_table_3_s_record_holds_runs_that_can_be_compared():
     """Any number of runs will do; base must be among them, and none twice."""
     record = load_record("table3")
-    assert record["command"].startswith("aiayn table3")
+    assert record["command"].startswith("python -m aiayn_book.table3")
     assert all(len(commit) == 40 for commit in record["commits"])
     config = TrainingConfig.from_dict(record["config"])
     found = [(run["row"], run["seed"]) for run in record["runs"]]

@@ -33,7 +33,7 @@ from aiayn.data.grammar.splits import split_of
 from aiayn.data.grammar.verbs import VERBS
 from aiayn.data.grammar.words import ADJECTIVES
 from aiayn.errors import InputError
-from aiayn.trees import Tree
+from aiayn.parsing import Tree
 
 CASES = ("nom", "acc", "dat", "gen")
 FINITE = frozenset({"VVFIN", "VAFIN", "VMFIN"})

@@ -1,12 +1,14 @@
-"""§5.1, packed: rows that hold several pairs."""
+"""§5.1, packed: rows that contain several pairs."""
+
+from itertools import chain
 
 import numpy as np
-import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.data import EOS_ID, EncodedPairs, TokenBatches, pack_pairs
-from aiayn.errors import InputError
+from aiayn.data.packing import positions_within, segment_ids, shift_right_packed
 
 ROW = 12
 sides = st.lists(st.integers(4, 9), max_size=ROW - 1)
@@ -40,6 +42,7 @@ def unpacked(packed):
 @given(text=texts)
 def test_every_pair_is_in_one_row_and_side_by_side(text):
     packed = pack_pairs(encoded(text), ROW)
+    assert packed.packed
     found = [pair for row in unpacked(packed) for pair in row]
     assert sorted(found) == sorted(text)
     for side in (packed.source, packed.target):
@@ -81,8 +84,37 @@ def test_a_pair_longer_than_a_row_has_one_of_its_own():
     assert packed.target.lengths.tolist() == [5, 4]
 
 
-def test_a_row_has_room_for_a_token():
-    pairs = EncodedPairs.from_lists([([5, EOS_ID], [6, EOS_ID])])
-    for length in (0, -1):
-        with pytest.raises(InputError, match=f"must be 1 or larger, not {length}"):
-            pack_pairs(pairs, length)
+# Which sentence a token belongs to
+
+BOS, PAD = 1, 0
+sentences_with_eos = sides.map(lambda words: [*words, EOS_ID])
+packed_rows = st.lists(
+    st.lists(sentences_with_eos, min_size=1, max_size=4), min_size=1, max_size=3
+)
+
+
+def padded(rows):
+    """Rows of sentences as one tensor."""
+    rows = [list(chain(*row)) for row in rows]
+    longest = max(map(len, rows))
+    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+
+
+@given(rows=packed_rows)
+def test_segments_positions_and_shift_are_those_of_each_sentence(rows):
+    tokens = padded(rows)
+    segments = segment_ids(tokens, EOS_ID)
+    positions = positions_within(segments)
+    shifted = shift_right_packed(tokens, segments, BOS)
+    for number, row in enumerate(rows):
+        real = sum(map(len, row))
+        expected = [(s, i) for s in range(len(row)) for i in range(len(row[s]))]
+        found = zip(segments[number, :real], positions[number, :real], strict=True)
+        assert [(int(s), int(i)) for s, i in found] == expected
+        assert (segments[number, real:] == len(row) - 1).all()  # padding: the last's
+        starts = [token for s in row for token in (BOS, *s[:-1])]
+        assert shifted[number, :real].tolist() == starts
+
+
+def test_a_row_without_an_end_is_one_sentence():
+    assert not segment_ids(torch.tensor([[5, 6, 7]]), EOS_ID).any()

@@ -41,12 +41,11 @@ def test_pairs_with_an_empty_side_are_left_out_and_counted(tmp_path):
     with pytest.warns(UserWarning, match=r"3 of 5 pairs .* the first in line 2"):
         text = read_parallel(*paths)
     assert list(text) == [("a", "A"), ("e", "E")]
-    assert text.skipped == (2, 3, 4)
 
 
 @pytest.mark.parametrize(("source", "target"), [("", ""), ("a\n\n", "\nB\n")])
 def test_a_corpus_without_a_pair_is_refused(tmp_path, source, target):
-    with pytest.raises(InputError, match="hold no pair of sentences"):
+    with pytest.raises(InputError, match="have no pair of sentences"):
         read_parallel(*two_files(tmp_path, source, target))
 
 

@@ -1,8 +1,8 @@
 """The tokenizer: any text in, the same text out, and no file that does harm."""
 
+import io
 import math
 import re
-import struct
 import subprocess
 import sys
 import unicodedata
@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import sentencepiece
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -131,17 +132,20 @@ def test_composed_and_decomposed_letters_are_one(tokenizer):
     assert tokenizer.encode("schla\u0308ft") == tokenizer.encode("schl\u00e4ft")
 
 
+def test_lines_with_the_names_of_special_tokens_come_back_whole():
+    """Texts whose rare words were replaced by <unk>, as in PTB and WikiText."""
+    lines = ["the <unk> eats", "<s> a jumping dog </s>", "<pad><unk>", "< unk > <unk"]
+    tokenizer = Tokenizer.train([f"{line} ." for line in lines for _ in range(5)], 45)
+    for line in lines:
+        ids = tokenizer.encode(line)
+        assert set(ids).isdisjoint(range(4))
+        assert tokenizer.decode(ids) == line
+
+
 def test_a_line_with_the_trainers_own_mark_is_learned_from():
     tokenizer = Tokenizer.train([*LINES, "▅ ξ"], 70)
     assert UNK_ID not in tokenizer.encode("ξ")
     assert UNK_ID in tokenizer.encode("▅")
-
-
-def test_marks_that_composing_makes_two_of_are_normalised_once():
-    """Composed, these sixteen are more marks than a letter may have."""
-    once = normalise("a" + 16 * "\u0344")
-    assert "\u034f" in once
-    assert normalise(once) == once
 
 
 @settings(max_examples=100)
@@ -222,7 +226,7 @@ def test_impossible_sizes_are_refused(vocab_size):
 def test_training_needs_text(lines):
     with pytest.raises(InputError, match="needs text"):
         Tokenizer.train(lines, 70)
-    with pytest.raises(InputError, match="every line is longer than 65,536 bytes"):
+    with pytest.raises(InputError, match="cannot learn a vocabulary"):
         Tokenizer.train(["x" * 70_000], 70)
 
 
@@ -252,107 +256,70 @@ def test_a_saved_tokenizer_does_the_same(tokenizer, tmp_path):
 def test_a_missing_file_or_a_folder_is_named(tmp_path):
     with pytest.raises(InputError, match=r"no tokenizer .*nowhere"):
         Tokenizer.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"^\S+ cannot be read: it is a folder"):
+    with pytest.raises(InputError, match=r"^\S+ cannot be read: Is a directory"):
         Tokenizer.load(tmp_path)
 
 
-# Protocol buffers, just enough to write what no trainer would.
+def foreign(**options):
+    """A sentencepiece model that somebody else has trained."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 5),
+        model_writer=model,
+        vocab_size=70,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **options,
+    )
+    return model.getvalue()
 
 
-def field(number, value):
-    """One field: an integer, or bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def varint(value):
-    """An integer, seven bits a byte, lowest first."""
-    low, high = value & 0x7F, value >> 7
-    return bytes([low | 0x80]) + varint(high) if high else bytes([low])
-
-
-def piece(text, kind=1, score=0.0):
-    """A piece of the vocabulary; kind 1 is normal, 2 unknown, 3 control."""
-    score = varint(2 << 3 | 5) + struct.pack("<f", score)
-    return field(1, field(1, text) + score + field(3, kind))
-
-
-PAD, BOS, EOS = piece(b"<pad>", 3), piece(b"<s>", 3), piece(b"</s>", 3)
-UNKNOWN = piece(b"<unk>", 2)
-SPECIAL = PAD + BOS + EOS + UNKNOWN
-
-
-def model(*pieces, special=SPECIAL, kind=2, normaliser=b"", unknown="⁇", count=None):
-    """A model file with those pieces after the special ones."""
-    count = 4 + len(pieces) if count is None else count
-    trainer = field(3, kind) + field(4, count) + field(44, unknown.encode())
-    trainer += field(40, 3) + field(41, 1) + field(42, 2) + field(43, 0)
-    return special + b"".join(pieces) + field(2, trainer) + field(3, normaliser)
-
-
-def test_a_model_written_by_hand_is_read():
-    tokenizer = Tokenizer(model(piece("▁a".encode()), piece("▁".encode()), piece(b"a")))
-    assert tokenizer.pieces(tokenizer.encode("a aa")) == ["▁a", "▁a", "a"]
+def with_other_bytes(tokenizer, old, new):
+    """A file in which one piece was written over; both are equally long."""
+    assert len(old) == len(new)
+    assert old in tokenizer._model
+    return tokenizer._model.replace(old, new, 1)
 
 
 # Each with the reason that is given.
 HOSTILE = {
-    "empty file": (b"", "not byte-pair encoding"),
-    "text": (b"This is no tokenizer.", "an unknown kind of field"),
-    "cut short": (model(piece(b"a"))[:-1], "it is cut short"),
-    "a number without end": (b"\xff" * 20, "a number without end"),
-    "a length beyond the file": (b"\x0a\xff\xff\xff\x7f", "it is cut short"),
-    # These end the process when sentencepiece reads them, or did in some release.
-    "piece without text": (model(piece(b"")), "an impossible piece"),
-    "enormous piece": (model(piece(b"a" * 500_000)), "an impossible piece"),
-    "piece with NUL": (model(piece(b"a\0")), "an impossible piece"),
-    "table of normalisation": (
-        model(piece(b"a"), normaliser=field(2, b"\xff" * 100)),
-        "it normalises text in its own way",
+    "empty file": (lambda _: b"", "damaged or no sentencepiece model"),
+    "text": (lambda _: b"This is no tokenizer.", "damaged or no sentencepiece model"),
+    "zeros": (lambda _: bytes(500), "damaged or no sentencepiece model"),
+    "cut short": (lambda t: t._model[:-1], "damaged or no sentencepiece model"),
+    "half": (lambda t: t._model[: len(t._model) // 2], "damaged or no sentencepiece"),
+    "a number without end": (lambda _: b"\xff" * 20, "damaged or no sentencepiece"),
+    "a length beyond the file": (lambda _: b"\x0a\xff\xff\xff\x7f", "damaged or no"),
+    "no unknown token": (
+        lambda t: with_other_bytes(t, b"<unk>\x15\x00\x00\x00\x00\x18\x02", b"x" * 12),
+        "damaged or no sentencepiece model",
     ),
-    "piece that is not UTF-8": (model(piece(b"\xff")), "can't decode byte 0xff"),
-    "score that is no number": (
-        model(piece(b"a", score=float("nan"))),
-        "an impossible score",
+    "piece that is not UTF-8": (
+        lambda t: with_other_bytes(t, "▁".encode(), b"\xff\xff\xff"),
+        "can't decode byte 0xff",
     ),
-    "piece twice": (model(piece(b"a"), piece(b"a")), "a piece stands twice"),
-    "piece of another kind": (model(piece(b"a", kind=4)), "a piece of unknown type"),
-    "second unknown": (model(piece(b"a", kind=2)), "a piece of unknown type"),
-    "no special tokens": (
-        model(piece(b"a"), special=b"", count=1),
-        "the special tokens are not",
+    "another trainer's": (
+        lambda _: foreign(model_type="bpe"),
+        r"of another kind: .* are \[-1, 1, 2, 0\]",
     ),
     "other order": (
-        model(special=BOS + PAD + EOS + UNKNOWN),
-        "the special tokens are not",
-    ),
-    "unigram": (model(piece(b"a"), kind=1), "not byte-pair encoding"),
-    "wrong count": (model(piece(b"a"), count=9), "the number of pieces is not what"),
-    "unknown written otherwise": (
-        model(piece(b"a"), unknown="\n"),
-        "it writes the unknown token in its own way",
-    ),
-    "normaliser twice": (model(piece(b"a")) + field(3, b""), "unexpected part 3"),
-    "another part": (model(piece(b"a")) + field(5, b""), "unexpected part 5"),
-    "a number for a part": (
-        model(piece(b"a")) + field(1, 7),
-        "a number where a part should be",
+        lambda _: foreign(pad_id=1, bos_id=0, eos_id=2, unk_id=3),
+        r"of another kind: .* are \[1, 0, 2, 3\]",
     ),
 }
 
 
-@pytest.mark.parametrize(("content", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_or_broken_file_gets_a_sentence(tmp_path, content, reason):
+@pytest.mark.parametrize(("make", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_or_broken_file_gets_a_sentence(tokenizer, tmp_path, make, reason):
     path = tmp_path / "tokenizer.model"
-    path.write_bytes(content)
-    said = rf"tokenizer\.model cannot be used: it is damaged, .*\(.*{reason}"
-    with pytest.raises(InputError, match=said):
+    path.write_bytes(make(tokenizer))
+    with pytest.raises(
+        InputError, match=rf"tokenizer\.model cannot be used: .*{reason}"
+    ):
         Tokenizer.load(path)
 
 
 def test_an_enormous_file_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("aiayn.data.sentencepiece_model.MAX_MODEL_BYTES", 1000)
     monkeypatch.setattr("aiayn.data.tokenizer.MAX_MODEL_BYTES", 1000)
     path = tmp_path / "tokenizer.model"
     path.write_bytes(bytes(5000))

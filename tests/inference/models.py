@@ -5,9 +5,9 @@ import math
 import torch
 from torch import nn
 
-from aiayn.inference import Ensemble
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.ensemble import Ensemble
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 
 PAD, BOS, EOS = 0, 1, 2
 ENDS = {"bos_id": BOS, "eos_id": EOS}
@@ -66,20 +66,20 @@ class TableModel(nn.Module):
         self.config = TransformerConfig(vocab_size=tables.size(-1))
         self.rows = []
 
-    def start(self, source):
-        return TableState(source[:, 0])
+    def init_decode(self, source):
+        return TableCache(source[:, 0])
 
-    def step(self, tokens, state):
+    def decode_step(self, tokens, cache):
         self.rows.append(len(tokens))
-        kinds = state.kinds.repeat_interleave(len(tokens) // len(state.kinds))
+        kinds = cache.kinds.repeat_interleave(len(tokens) // len(cache.kinds))
         return self.tables[kinds, tokens].clone()
 
 
-class TableState:
+class TableCache:
     def __init__(self, kinds):
         self.kinds = kinds
 
-    def select(self, hypotheses, sentences=None):
+    def reorder(self, hypotheses, sentences=None):
         if sentences is not None:
             self.kinds = self.kinds[sentences]
 

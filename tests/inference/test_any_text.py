@@ -44,7 +44,6 @@ def test_a_megabyte_in_one_line_is_answered_soon(model, tokenizer, text):
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    # Marks alone once took us minutes; sentencepiece before 0.2.2 needs 14 s for them.
     assert time.process_time() - began < 60
     assert peak < 200 * 2**20
 

@@ -12,7 +12,7 @@ from aiayn.inference import (
     translate,
 )
 from aiayn.model import shift_right
-from tests.inference.models import random_recurrent, random_transformer
+from tests.inference.models import random_transformer
 
 LINE, GERMAN = "a dog sees the small cat", "ein Hund sieht die kleine Katze"
 
@@ -56,21 +56,8 @@ def test_without_a_translation_it_is_the_models_own(model, tokenizer, beam_size)
     assert_close(found.weights.sum(1), torch.ones(len(found.target)))
 
 
-def test_the_recurrent_model_has_one_layer_with_one_head(tokenizer):
-    model = random_recurrent(vocab_size=60)
-    found = cross_attention_map(LINE, model, tokenizer, layer=1, head=1)
-    assert_close(found.weights.sum(1), torch.ones(len(found.target)))
-    with pytest.raises(InputError, match="no layer 2"):
-        cross_attention_map(LINE, model, tokenizer, layer=2)
-    with pytest.raises(InputError, match="attention=False"):
-        cross_attention_map(
-            LINE, random_recurrent(vocab_size=60, attention=False), tokenizer
-        )
-
-
-@pytest.mark.parametrize("make", [random_transformer, random_recurrent])
-def test_the_weights_may_be_changed_in_place(tokenizer, make):
-    model = make(vocab_size=60).float()
+def test_the_weights_may_be_changed_in_place(tokenizer):
+    model = random_transformer(vocab_size=60).float()
     options = {"layer": 1, "head": 1, "translation": GERMAN}
     found = cross_attention_map(LINE, model, tokenizer, **options)
     found.weights[:, -1] = 0.0

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.inference import evaluate_bleu, exact_match_rate, perplexity
-from aiayn.inference.hypothesis import evaluating
+from aiayn.inference.hypothesis import eval_mode
 from tests.inference.models import (
     BOS,
     random_recurrent,
@@ -141,8 +141,8 @@ def test_perplexity_leaves_the_model_as_it_was_and_uses_no_dropout():
 
 def test_perplexity_without_end():
     model = random_transformer()
-    project = model.project
-    model.project = lambda states: 1e6 * project(states)
+    project = model.logits
+    model.logits = lambda states: 1e6 * project(states)
     found = perplexity(model, batches([5, 4]), bos_id=BOS)
     assert found.loss > 1000
     assert found.perplexity == math.inf
@@ -153,23 +153,21 @@ def test_perplexity_of_nothing():
         perplexity(random_transformer(), [], bos_id=BOS)
 
 
-def test_a_shared_model_is_as_it_was_when_the_last_thread_leaves():
-    model = random_transformer()
-    model.train()
-    model.encoder.eval()
+def test_threads_may_share_a_model_in_evaluation():
+    """No block puts it back into training while another thread still searches."""
+    model = random_transformer().eval()
     began, may_end = threading.Event(), threading.Event()
 
     def evaluate():
-        with evaluating(model):
+        with eval_mode(model):
             began.set()
             may_end.wait(10)
 
     thread = threading.Thread(target=evaluate)
     thread.start()
     began.wait(10)
-    with evaluating(model):
+    with eval_mode(model):
         may_end.set()
         thread.join()
         assert not any(module.training for module in model.modules())
-    assert model.training
-    assert not model.encoder.training
+    assert not any(module.training for module in model.modules())

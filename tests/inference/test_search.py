@@ -11,14 +11,13 @@ from torch.testing import assert_close
 
 from aiayn.errors import InputError
 from aiayn.inference import (
-    Uncached,
     beam_search,
     beam_search_n_best,
     gnmt_length_penalty,
     greedy_search,
     output_limits,
 )
-from aiayn.inference.hypothesis import moved_to
+from aiayn.inference.hypothesis import to_model_device
 from tests.inference import slow
 from tests.inference.models import (
     BOS,
@@ -32,6 +31,7 @@ from tests.inference.models import (
     random_transformer,
     table,
 )
+from tests.inference.uncached import Uncached
 
 MODELS = {
     "transformer": random_transformer,
@@ -241,9 +241,9 @@ def test_a_source_goes_where_the_model_is(make, wrap, search):
 def test_a_model_is_where_its_weights_are():
     """One that has none reads its source where that is."""
     model, source = random_transformer(), random_source(LENGTHS)
-    assert moved_to(model.to("meta"), source).device.type == "meta"
+    assert to_model_device(model.to("meta"), source).device.type == "meta"
     without = TableModel(table(4, {})[None])
-    assert moved_to(without, source.to("meta")).device.type == "meta"
+    assert to_model_device(without, source.to("meta")).device.type == "meta"
 
 
 def test_ends_take_no_place_from_what_goes_on():

@@ -3,13 +3,21 @@
 import pytest
 import torch
 
+from aiayn import fast
 
-@pytest.fixture(params=["explicit", "fused", "short"])
-def need_weights(request, monkeypatch):
-    """Attention's three ways: with weights; by torch's kernel; without either."""
-    fused_above = 0 if request.param == "fused" else 1000
-    monkeypatch.setattr("aiayn.model.attention.FUSED_ABOVE", fused_above)
-    return request.param == "explicit"
+
+@pytest.fixture(params=[True, False], ids=["with weights", "without"])
+def need_weights(request):
+    """Whether attention is to return its weights."""
+    return request.param
+
+
+@pytest.fixture(params=["plain", "fused", "short"])
+def form(request, monkeypatch):
+    """What computes attention: a function that prepares a module for it."""
+    max_short = 0 if request.param == "fused" else 1000
+    monkeypatch.setattr("aiayn.fast.attention.MAX_SHORT", max_short)
+    return (lambda module: module) if request.param == "plain" else fast.accelerate
 
 
 @pytest.fixture

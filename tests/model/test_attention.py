@@ -13,12 +13,12 @@ from torch.testing import assert_close
 from aiayn.errors import InputError
 from aiayn.model import (
     MultiHeadAttention,
+    Transformer,
     additive_attention,
     causal_mask,
     scaled_dot_product_attention,
 )
-from aiayn.model.attention import FUSED_ABOVE
-from tests.model.samples import random
+from tests.model.samples import random, small_config
 from tests.model.twins import assert_same_gradients, multi_head_twin, randomize
 
 DEVICES = [
@@ -80,7 +80,8 @@ MASKS = {
     "none": None,
     "causal": torch.ones(5, 6, dtype=torch.bool).tril(),
     "padding": (torch.arange(6) < torch.tensor([[4], [6]]))[:, None, None],
-    "one a head": torch.rand(3, 5, 6, generator=torch.Generator().manual_seed(2)) < 0.7,
+    "one a head": torch.rand(1, 3, 5, 6, generator=torch.Generator().manual_seed(2))
+    < 0.7,
     "one a query": torch.rand(2, 3, 5, 6, generator=torch.Generator().manual_seed(3))
     < 0.7,
 }
@@ -88,7 +89,7 @@ MASKS = {
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_dot_product_attention_is_torchs(mask):
-    """The same context as torch's, whatever the leading dimensions of the mask."""
+    """The same context as torch's, for every kind of mask."""
     query, key, value = random(2, 3, 5, 4), random(2, 3, 6, 4), random(2, 3, 6, 7)
     context, _ = scaled_dot_product_attention(query, key, value, mask)
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
@@ -98,12 +99,12 @@ def test_dot_product_attention_is_torchs(mask):
 @both_kinds
 def test_leading_dimensions_broadcast(attention):
     query, key, value = random(5, 4), random(3, 6, 4), random(2, 1, 6, 7)
-    mask = torch.rand(2, 1, 1, 6) < 0.8
+    mask = torch.rand(3, 1, 6) < 0.8
     context, weights = attention(query, key, value, mask)
     full = query.expand(2, 3, 5, 4), key.expand(2, 3, 6, 4), value.expand(2, 3, 6, 7)
-    expected, expected_weights = attention(*full, mask)
+    expected, expected_weights = attention(*full, mask[None])
     assert_close(context, expected)
-    assert_close(weights, expected_weights)
+    assert_close(weights.expand(2, 3, 5, 6), expected_weights)
 
 
 @both_kinds
@@ -194,8 +195,8 @@ def test_who_may_see_nothing_gets_zeros(attention, dtype, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_heads_that_may_see_nothing_give_zeros(need_weights, dtype, device):
-    attention = MultiHeadAttention(8, 2).to(device, dtype)
+def test_heads_that_may_see_nothing_give_zeros(form, need_weights, dtype, device):
+    attention = form(MultiHeadAttention(8, 2).to(device, dtype))
     x = torch.randn(2, 3, 8).to(device, dtype).requires_grad_()
     mask = torch.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 1]], dtype=torch.bool)
     output, _ = attention(x, x, x, mask.to(device), need_weights)
@@ -207,8 +208,8 @@ def test_heads_that_may_see_nothing_give_zeros(need_weights, dtype, device):
 
 
 @pytest.mark.parametrize("mask_name", ["none", "causal", "padding", "one a head"])
-def test_multi_head_attention_is_torchs(mask_name, need_weights):
-    ours = randomize(MultiHeadAttention(12, 3))
+def test_multi_head_attention_is_torchs(form, mask_name, need_weights):
+    ours = form(randomize(MultiHeadAttention(12, 3)))
     twin, pairs = multi_head_twin(ours)
     query, key, value = random(2, 5, 12), random(2, 6, 12), random(2, 6, 12)
     mask = MASKS[mask_name]
@@ -225,22 +226,6 @@ def test_multi_head_attention_is_torchs(mask_name, need_weights):
     output.square().sum().backward()
     expected.square().sum().backward()
     assert_same_gradients(pairs)
-
-
-def test_the_fused_kernel_runs_for_long_sentences_only(monkeypatch):
-    lengths, fused = [], F.scaled_dot_product_attention
-
-    def spy(query, key, *rest, **options):
-        lengths.append(key.size(2))
-        return fused(query, key, *rest, **options)
-
-    monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
-    attention = MultiHeadAttention(4, 2)
-    for length in (1, FUSED_ABOVE, FUSED_ABOVE + 1):
-        x = torch.randn(1, length, 4)
-        attention(x, x, x)
-        attention(x, x, x, need_weights=True)
-    assert lengths == [FUSED_ABOVE + 1]
 
 
 def test_the_fused_projections_are_the_papers_small_ones():
@@ -277,8 +262,8 @@ def test_gradients_of_multi_head_attention_are_right():
 
 
 @pytest.mark.parametrize("d_k", [1, 3, 64, 1024])
-def test_any_width_of_a_head(d_k, need_weights):
-    attention = MultiHeadAttention(6, 2, d_k, d_v=1)
+def test_any_width_of_a_head(form, d_k, need_weights):
+    attention = form(MultiHeadAttention(6, 2, d_k, d_v=1))
     x = torch.randn(2, 4, 6)
     output, _ = attention(x, x, x, None, need_weights)
     expected, weights = attention(x, x, x, need_weights=True)
@@ -286,9 +271,9 @@ def test_any_width_of_a_head(d_k, need_weights):
     assert weights.isfinite().all()
 
 
-def test_dropout_drops_weights_only_in_training(need_weights):
+def test_dropout_drops_weights_only_in_training(form, need_weights):
     """One head and one key: its value is read twice as large, or nothing at all is."""
-    attention = MultiHeadAttention(16, 1, dropout=0.5)
+    attention = form(MultiHeadAttention(16, 1, dropout=0.5))
     x = torch.randn(50, 1, 16)
     certain, _ = attention.eval()(x, x, x, need_weights=need_weights)
     assert_close(certain, attention.output_projection(attention.value_projection(x)))
@@ -300,9 +285,10 @@ def test_dropout_drops_weights_only_in_training(need_weights):
 
 
 @pytest.mark.parametrize("dropping", [False, True])
-def test_dropout_goes_by_its_own_mode(need_weights, dropping):
+def test_dropout_goes_by_its_own_mode(form, need_weights, dropping):
     """As Monte Carlo dropout wants it: the module drops in a model that rests."""
-    attention, x = MultiHeadAttention(16, 2, dropout=0.5), torch.randn(2, 40, 16)
+    attention = form(MultiHeadAttention(16, 2, dropout=0.5))
+    x = torch.randn(2, 40, 16)
     attention.train(not dropping).dropout.train(dropping)
     first, second = (attention(x, x, x, need_weights=need_weights)[0] for _ in "ab")
     assert first.equal(second) != dropping
@@ -314,9 +300,48 @@ def test_dropout_goes_by_its_own_mode(need_weights, dropping):
         ((10, 3), "d_model = 10 is not divisible by num_heads = 3"),
         ((10, 0), "num_heads must be a whole number, at least 1, not 0"),
         ((10, 2, 0), "d_k must be a whole number, at least 1, not 0"),
-        ((10, 2, 5, 5, 1.5), r"dropout is a probability in \[0, 1\), not 1.5"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(sizes, sentence):
     with pytest.raises(InputError, match=sentence):
         MultiHeadAttention(*sizes)
+
+
+def test_with_dropout_the_mean_is_computed_once():
+    """Of the weights that are left; the mean of all of them is never computed."""
+    attention, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(2, 5, 8)
+    attention.value_projection.register_forward_hook(
+        lambda _, __, output: output.as_subclass(Counted)
+    )
+    Counted.products = 0
+    attention(x, x, x)
+    assert Counted.products == 1
+
+
+class Counted(torch.Tensor):
+    """Values that count the products that they are in."""
+
+    products = 0
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        cls.products += function in (torch.Tensor.matmul, torch.Tensor.__matmul__)
+        result = super().__torch_function__(function, types, args, kwargs)
+        if function in (torch.Tensor.matmul, torch.Tensor.__matmul__):
+            return result.as_subclass(torch.Tensor)
+        return result
+
+
+def test_hooks_see_every_attention_of_the_model():
+    """Forward hooks and pre-hooks, in the encoder, the decoder, and while decoding."""
+    model, seen = Transformer(small_config()).eval(), []
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention):
+            module.register_forward_pre_hook(lambda *_, n=name: seen.append(n))
+            module.register_forward_hook(lambda *_, n=name: seen.append(n))
+    tokens = torch.tensor([[5, 6, 2]])
+    model(tokens, tokens)
+    assert len(seen) == len(set(seen)) * 2 == (2 + 2 * 2) * 2
+    seen.clear()
+    model.decode_step(torch.tensor([1]), model.init_decode(tokens))
+    assert len(seen) == len(set(seen)) * 2 == (2 + 2 * 2) * 2

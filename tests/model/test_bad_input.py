@@ -1,6 +1,6 @@
 """What a user may hand to a model by mistake: one sentence each."""
 
-import math
+import re
 
 import pytest
 import torch
@@ -8,13 +8,13 @@ import torch
 from aiayn.errors import InputError
 from aiayn.model import (
     MultiHeadAttention,
-    PositionwiseFeedForward,
     Transformer,
+    additive_attention,
     causal_mask,
+    scaled_dot_product_attention,
 )
-from aiayn.model.attention import FUSED_ABOVE
 from aiayn.model.layers import ResidualNorm
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 
 MODELS = {
@@ -41,12 +41,12 @@ BAD = {
     "no tokens": (GOOD[:, :0], "{} is empty: every row needs at least one token."),
     "a token too large": (
         GOOD + 24,
-        "{} holds token id 30, but vocab_size = 30 allows 0 to 29: cut the text into "
+        "There is a token id 30, but vocab_size = 30 allows 0 to 29: cut the text into "
         "tokens with the tokenizer that the model was trained with.",
     ),
     "a negative token": (
         GOOD - 3,
-        "{} holds token id -1, but vocab_size = 30 allows 0 to 29: cut the text into "
+        "There is a token id -1, but vocab_size = 30 allows 0 to 29: cut the text into "
         "tokens with the tokenizer that the model was trained with.",
     ),
 }
@@ -60,7 +60,7 @@ def test_bad_tokens_get_a_sentence_that_names_the_argument(name, tokens, sentenc
     model = MODELS[name]()
     for argument, call in [
         ("source", lambda: model(tokens, GOOD)),
-        ("source", lambda: model.start(tokens)),
+        ("source", lambda: model.init_decode(tokens)),
         ("target", lambda: model(GOOD, tokens)),
     ]:
         with pytest.raises(InputError) as caught:
@@ -94,11 +94,10 @@ def test_a_recurrent_model_without_attention_has_no_weights():
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.int64], ids=str)
-@pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("length", [3, FUSED_ABOVE + 1])
-def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
+def test_a_mask_of_numbers_gets_a_sentence(form, kind, need_weights):
     """Torch's fused kernel would add ones and zeros to the scores: nothing hidden."""
-    attention, x = MultiHeadAttention(8, 2), torch.randn(1, length, 8)
+    length = 3
+    attention, x = form(MultiHeadAttention(8, 2)), torch.randn(1, length, 8)
     mask = causal_mask(length)
     with pytest.raises(InputError, match=f"but this one is of {kind}: give mask != 0"):
         attention(x, x, x, mask.to(kind), need_weights)
@@ -107,10 +106,80 @@ def test_a_mask_of_numbers_gets_a_sentence(kind, need_weights, length):
     assert followed.equal(right)
 
 
-@pytest.mark.parametrize("dropout", [-0.5, 1.0, 1.5, math.nan])
-def test_a_feed_forward_layer_drops_with_a_probability(dropout):
-    with pytest.raises(InputError, match="dropout is a probability"):
-        PositionwiseFeedForward(4, 8, dropout)
+QUERY, MEMORY = torch.randn(3, 4, 8), torch.randn(3, 5, 8)
+BAD_SHAPES = {
+    "a query of another batch size": (QUERY[:1], MEMORY, None, "as many sentences"),
+    "a memory of another batch size": (QUERY, MEMORY[:1], None, "as many sentences"),
+    "no dimension of a batch": (QUERY[0], MEMORY[0], None, "(batch, length, d_model)"),
+    "a mask of (batch, keys)": (
+        QUERY,
+        MEMORY,
+        torch.ones(3, 5) > 0,
+        "A mask of (batch, keys) is meant as mask[:, None, None, :]",
+    ),
+    "a mask of (batch, 1, keys)": (
+        QUERY,
+        MEMORY,
+        torch.ones(3, 1, 5) > 0,
+        "of shape (3, 1, 5) does not fit scores of shape (3, 2, 4, 5)",
+    ),
+    "a mask of (batch·heads, queries, keys)": (
+        QUERY,
+        MEMORY,
+        torch.ones(6, 4, 5) > 0,
+        "must be (queries, keys) or (batch, heads, queries, keys)",
+    ),
+    "a mask of (batch, queries, keys)": (
+        QUERY,
+        MEMORY,
+        torch.ones(3, 4, 5) > 0,
+        "one of (batch, queries, keys) as mask[:, None]",
+    ),
+    "a mask of another batch size": (
+        QUERY,
+        MEMORY,
+        torch.ones(2, 1, 4, 5) > 0,
+        "of shape (2, 1, 4, 5) does not fit",
+    ),
+    "a mask of other keys": (QUERY, MEMORY, torch.ones(4, 6) > 0, "of shape (4, 6)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "memory", "mask", "sentence"), BAD_SHAPES.values(), ids=BAD_SHAPES
+)
+def test_shapes_that_do_not_fit_get_a_sentence_in_every_form(
+    form, need_weights, query, memory, mask, sentence
+):
+    """Nothing is broadcast by accident, and a mask of three dimensions not guessed."""
+    attention = form(MultiHeadAttention(8, 2))
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        attention(query, memory, memory, mask, need_weights)
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        scaled_dot_product_attention,
+        lambda q, k, v, mask: additive_attention(q, k, v, torch.ones(8), mask),
+    ],
+    ids=["scaled dot-product", "additive"],
+)
+@pytest.mark.parametrize(
+    "mask",
+    [torch.ones(3, 5) > 0, torch.ones(2, 4, 5) > 0, torch.ones(7, 3, 4, 5) > 0],
+    ids=lambda mask: str(tuple(mask.shape)),
+)
+def test_a_mask_never_widens_the_result_of_an_attention_function(attend, mask):
+    with pytest.raises(InputError, match=r"does not fit scores of shape \(3, 4, 5\)"):
+        attend(QUERY, MEMORY, MEMORY, mask)
+    with pytest.raises(InputError, match=r"this one is of torch\.float32"):
+        attend(QUERY, MEMORY, MEMORY, torch.ones(4, 5))
+
+
+def test_keys_and_values_are_pairs():
+    with pytest.raises(InputError, match="5 keys and 4 values"):
+        MultiHeadAttention(8, 2)(QUERY, MEMORY, MEMORY[:, :4])
 
 
 @pytest.mark.parametrize("norm", ["Pre", None])

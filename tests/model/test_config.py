@@ -8,9 +8,9 @@ import torch
 
 from aiayn.errors import InputError
 from aiayn.model import TABLE_3_ROWS, Transformer, TransformerConfig
-from aiayn.model.recurrent import RecurrentConfig
 from aiayn.model.validation import head_widths
 from aiayn.training import TrainingConfig
+from aiayn_book.recurrent import RecurrentConfig
 
 # Table 3, last column, in millions, as printed. The other rows print nothing.
 PRINTED = {

@@ -60,18 +60,25 @@ def test_residual_and_norm_by_hand():
     x, update = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 3.0]])
     post, pre = ResidualNorm(2, norm="post"), ResidualNorm(2, norm="pre")
     post.norm.eps = pre.norm.eps = 0.0
-    assert post.enter(x).tolist() == [[1.0, 2.0]]
-    assert post.leave(x, update).tolist() == [[-1.0, 1.0]]
-    assert pre.enter(x).tolist() == [[-1.0, 1.0]]
-    assert pre.leave(x, update).tolist() == [[1.0, 5.0]]
+    read = []
+
+    def sublayer(x):
+        read.append(x.tolist())
+        return update, "weights"
+
+    assert post(x, sublayer)[0].tolist() == [[-1.0, 1.0]]
+    assert pre(x, sublayer)[0].tolist() == [[1.0, 5.0]]
+    assert read == [[[1.0, 2.0]], [[-1.0, 1.0]]]
+    assert post(x, sublayer)[1] == "weights"
 
 
 def test_dropout_falls_on_the_update_and_never_on_the_residual():
     residual = ResidualNorm(1000, dropout=0.5, norm="pre")
     x, update = torch.full((1, 1000), 10.0), torch.ones(1, 1000)
-    total = residual.leave(x, update)
+    total, _ = residual(x, lambda _: (update, None))
     assert set(total.flatten().tolist()) == {10.0, 12.0}
-    assert residual.eval().leave(x, update).eq(11).all()
+    total, _ = residual.eval()(x, lambda _: (update, None))
+    assert total.eq(11).all()
 
 
 def test_embedding_by_hand():

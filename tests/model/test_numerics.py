@@ -8,6 +8,8 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from aiayn import fast
+from aiayn.fast.short_attention import short_attention
 from aiayn.model import (
     Transformer,
     additive_attention,
@@ -15,8 +17,6 @@ from aiayn.model import (
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
 )
-from aiayn.model.forms import plain_form
-from aiayn.model.short_attention import short_attention
 from tests.model.samples import small_config
 
 FORMS = {
@@ -167,15 +167,17 @@ def test_no_mode_leaks_through_a_mask(
 
     And where a weight is not hidden, there is one: the test would see a leak.
     """
-    monkeypatch.setattr("aiayn.model.attention.FUSED_ABOVE", fused_above)
+    monkeypatch.setattr("aiayn.fast.attention.MAX_SHORT", fused_above)
     config = small_config(
         dropout=0.1, attention_dropout=0.1 if training else 0.0, d_model=16, num_heads=2
     )
     model = Transformer(config).train(training)
+    if not plain:
+        fast.accelerate(model)
     x, memory = (torch.randn(2, 6, 16, requires_grad=True) for _ in "xm")
     padding = (torch.arange(6) < 4)[None, None, None].expand(2, 1, 1, 6)
     autocast = torch.autocast("cpu", torch.bfloat16) if narrow else nullcontext()
-    with plain_form(plain), autocast:
+    with autocast:
         states, _, _ = model.decoder(x, memory, causal_mask(6), padding)
     # Of a random direction: the sum of what LayerNorm gives is always zero.
     seen = states[:, 2].float() @ torch.randn(16)

@@ -15,17 +15,18 @@ from aiayn.model import (
     Transformer,
     rotate,
     sinusoidal_positional_encoding,
+    split_heads,
 )
 from tests.model.samples import random, small_config
 from tests.model.twins import randomize
 
 
-def slowly_turned(vector, place):
+def slowly_rotated(vector, position):
     """Pair i of one vector, number i of either half, times e to the iφ."""
     half = len(vector) // 2
     pairs = [complex(vector[i], vector[half + i]) for i in range(half)]
     for i in range(half):
-        angle = place / 10000 ** (2 * i / len(vector))
+        angle = position / 10000 ** (2 * i / len(vector))
         pairs[i] *= complex(math.cos(angle), math.sin(angle))
     return [pair.real for pair in pairs] + [pair.imag for pair in pairs]
 
@@ -40,7 +41,7 @@ def test_a_slow_loop_turns_alike(length, half, start):
     x = random(2, length, 2 * half)
     found = rotate(x, sinusoidal_positional_encoding(length, 2 * half, start))
     expected = [
-        [slowly_turned(v.tolist(), start + p) for p, v in enumerate(row)] for row in x
+        [slowly_rotated(v.tolist(), start + p) for p, v in enumerate(row)] for row in x
     ]
     assert_close(found, torch.tensor(expected).view_as(x))
 
@@ -76,8 +77,14 @@ def test_the_paper_attention_of_turned_projections():
     """Nothing else is changed: values, mask, output and every weight are as before."""
     rotary = randomize(RotaryAttention(12, 3))
     x, mask = random(2, 5, 12), torch.ones(5, 5, dtype=torch.bool).tril()
-    keys, values = rotary.keys_and_values(x, x)
-    queries = rotary._split(rotary.query_projection(x), 4)
+    queries, keys, values = (
+        split_heads(projection(x), 3)
+        for projection in (
+            rotary.query_projection,
+            rotary.key_projection,
+            rotary.value_projection,
+        )
+    )
     sinusoids = sinusoidal_positional_encoding(5, 4)
     scores = rotate(queries, sinusoids) @ rotate(keys, sinusoids).mT / 2
     expected = scores.masked_fill(~mask, -math.inf).softmax(-1)
@@ -139,8 +146,8 @@ def test_an_odd_width_has_no_pairs(sizes):
         RotaryAttention(9, 3)
 
 
-def test_another_sequence_has_no_common_count_of_places():
+def test_positions_of_two_sequences_are_not_comparable():
     attention = RotaryAttention(8, 2)
     x, memory = torch.randn(1, 6, 8), torch.randn(1, 5, 8)
-    with pytest.raises(InputError, match="6 queries have no places among 5 keys"):
+    with pytest.raises(InputError, match="6 queries and 5 keys"):
         attention(x, memory, memory)

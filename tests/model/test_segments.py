@@ -22,7 +22,7 @@ from aiayn.model import (
     shift_right,
 )
 from aiayn.model.forms import plain_form
-from aiayn.training.loss import TrainingObjective
+from aiayn.training.loss import Criterion
 from tests.model.twins import randomize
 
 BOS, END, PAD = 1, 2, 0
@@ -98,9 +98,7 @@ def test_packed_rows_have_loss_and_gradients_of_padded_ones(
     model = randomize(Transformer(config).double())
     packed = pack_pairs(PAIRS, row_length)
     assert len(packed) < len(PAIRS)
-    alone, together = (
-        TrainingObjective(model, 0.1, BOS, end_id) for end_id in (None, END)
-    )
+    alone, together = (Criterion(model, 0.1, BOS, end_id) for end_id in (None, END))
     losses = []
     with plain_form() if form == "plain" else nullcontext():
         for objective, pairs in ((alone, PAIRS), (together, packed)):

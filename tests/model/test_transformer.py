@@ -8,13 +8,13 @@ import safetensors.torch
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from aiayn import fast
 from aiayn.model import Transformer, causal_mask, shift_right
-from aiayn.model.dropout import Dropout
-from aiayn.model.forms import plain_form
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
+from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
 from tests.model.samples import small_config
 from tests.model.twins import assert_same_gradients, randomize, transformer_twin
 
@@ -46,7 +46,7 @@ def test_the_whole_model_is_torchs(changes):
         src_key_padding_mask=padding,
         memory_key_padding_mask=padding,
     )
-    expected = ours.project(states)
+    expected = ours.logits(states)
     assert_close(logits, expected)
     # Every gradient, that of the shared embeddings by all three ways into it included.
     weight = ours.embedding("output").weight
@@ -135,7 +135,7 @@ def test_encode_then_decode_is_forward():
     model = Transformer(small_config()).eval()
     logits = model.decode(TARGET, model.encode(SOURCE), SOURCE)
     assert logits.equal(model(SOURCE, TARGET))
-    assert logits.equal(model.project(model.states(SOURCE, TARGET)))
+    assert logits.equal(model.logits(model.decoder_hidden(SOURCE, TARGET)))
 
 
 def test_attention_weights_of_every_layer_and_head():
@@ -153,11 +153,11 @@ def test_attention_weights_of_every_layer_and_head():
 
 
 def test_attention_weights_are_those_that_the_model_used():
-    """The step-by-step path, which returns them, ends in the fused path's states."""
-    model = Transformer(small_config()).double().eval()
+    """An accelerated model computes them differently, and ends in the same states."""
+    model = fast.accelerate(Transformer(small_config()).double().eval())
     memory, _ = model._encode(SOURCE, need_weights=True)
     states, _, _ = model._decode(TARGET, memory, SOURCE, need_weights=True)
-    assert_close(states, model.states(SOURCE, TARGET))
+    assert_close(states, model.decoder_hidden(SOURCE, TARGET))
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "fast"])
@@ -165,9 +165,10 @@ def test_attention_weights_are_those_that_the_model_used():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_half_precision_stays_finite(dtype, norm, plain):
     model = Transformer(small_config(norm=norm)).to(dtype)
+    if not plain:
+        fast.accelerate(model)
     source = F.pad(SOURCE, (0, 0, 0, 1))  # a third sentence of nothing but padding
-    with plain_form(plain):
-        logits = model(source, F.pad(TARGET, (0, 0, 0, 1)))
+    logits = model(source, F.pad(TARGET, (0, 0, 0, 1)))
     assert logits.dtype == dtype
     logits.float().logsumexp(-1).mean().backward()
     assert logits.isfinite().all()
@@ -235,7 +236,7 @@ def test_dropouts_places():
     )
     calls, sums = Counter(), []
     for name, module in model.named_modules():
-        if isinstance(module, Dropout):
+        if isinstance(module, nn.Dropout):
             record = partial(lambda name, p, *_: calls.update([(name, p)]), name)
             module.register_forward_hook(partial(record, module.p))
     for positions in (model.source_positions, model.target_positions):
@@ -268,7 +269,7 @@ def test_dropouts_places():
     ],
     ids=["transformer", "recurrent with attention", "recurrent without"],
 )
-def test_one_batch_can_be_learned_by_heart(model):
+def test_one_batch_can_be_memorised(model):
     model = model()
     labels = torch.tensor([[9, 10, 11, 12, 2], [13, 14, 2, 0, 0]])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -11,8 +11,8 @@ import torch
 from aiayn.data import Tokenizer
 from aiayn.data.grammar import generate
 from aiayn.inference import greedy_search
-from aiayn.inference.heads import attention_by_sentence, without_heads
 from aiayn.model import shift_right
+from aiayn_book.head_scores import attention_by_sentence, without_heads
 from aiayn_book.live import (
     NAME,
     load_quantised,

@@ -4,7 +4,6 @@ import torch
 from hypothesis import strategies as st
 
 from aiayn.inference import beam_search_n_best
-from aiayn.inference.uncached import Uncached
 from aiayn.model.forms import plain_form
 from tests.inference.models import (
     ENDS,
@@ -12,6 +11,7 @@ from tests.inference.models import (
     random_source,
     random_transformer,
 )
+from tests.inference.uncached import Uncached
 
 WIDTHS = st.sampled_from([(8, 1), (8, 2), (12, 3), (6, 6), (1, 1)])
 

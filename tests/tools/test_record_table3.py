@@ -5,11 +5,11 @@ import json
 import pytest
 
 import record_table3
-from aiayn.training import miniature
+from aiayn_book.table3 import miniature
 
 
 def run(row, seed, **changes):
-    """A run as `aiayn table3` records it, its scores made up."""
+    """A run as `aiayn_book.table3` records it, its scores made up."""
     config = miniature(row, seed=seed, **changes).as_dict()
     del config["output"]
     return {

@@ -8,11 +8,11 @@ from torch.func import functional_call, grad, vmap
 
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import (
-    TrainingObjective,
+    Criterion,
     label_smoothed_cross_entropy,
     smoothing_floor,
 )
-from aiayn.training.loss import real_places
+from aiayn.training.loss import non_pad_indices
 
 
 def smoothed_by_hand(logits, target, smoothing, pad_id):
@@ -60,12 +60,12 @@ def test_floor_for_the_papers_vocabulary():
     assert smoothing_floor(37_000, 0.0) == 0.0
 
 
-def test_objective_is_that_loss_of_the_shifted_target():
+def test_criterion_is_that_loss_of_the_shifted_target():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
     source = torch.tensor([[5, 6, 2], [7, 2, 0]])
     target = torch.tensor([[8, 9, 10, 2], [11, 2, 0, 0]])
-    smoothed, plain = TrainingObjective(model, 0.1, bos_id=1)(source, target)
+    smoothed, plain = Criterion(model, 0.1, bos_id=1)(source, target)
     logits = model(source, shift_right(target, 1))
     for got, smoothing in ((smoothed, 0.1), (plain, 0.0)):
         expected = label_smoothed_cross_entropy(
@@ -77,10 +77,10 @@ def test_objective_is_that_loss_of_the_shifted_target():
 def test_labels_of_32_bits_are_good_labels():
     """As they are good tokens for the model."""
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0))
-    objective = TrainingObjective(model, 0.1, bos_id=1)
+    criterion = Criterion(model, 0.1, bos_id=1)
     source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[8, 2, 0]])
     narrow = source.int(), target.int()
-    assert objective(*narrow) == objective(source, target)
+    assert criterion(*narrow) == criterion(source, target)
     logits = model(source, target)
     expected = label_smoothed_cross_entropy(logits, target)
     assert label_smoothed_cross_entropy(logits, target.int()) == expected
@@ -89,12 +89,12 @@ def test_labels_of_32_bits_are_good_labels():
 def test_padding_changes_neither_loss_nor_gradient():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
-    objective = TrainingObjective(model, 0.1, bos_id=1)
+    criterion = Criterion(model, 0.1, bos_id=1)
     source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[8, 9, 2]])
 
     def gradient(source, target):
         model.zero_grad()
-        loss, _ = objective(source, target)
+        loss, _ = criterion(source, target)
         loss.backward()
         return loss.detach(), [p.grad.clone() for p in model.parameters()]
 
@@ -105,34 +105,34 @@ def test_padding_changes_neither_loss_nor_gradient():
     torch.testing.assert_close(padded[1], gradients)
 
 
-def test_places_that_are_handed_over_are_those_that_are_looked_for():
-    """And no others are taken: without its first, a loss lacks that token."""
+def test_indices_leave_out_padding_and_nothing_else():
+    """Without the first of them, the loss lacks that token."""
     torch.manual_seed(0)
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
-    objective = TrainingObjective(model, 0.1, bos_id=1)
+    criterion = Criterion(model, 0.1, bos_id=1)
     source, target = (
         torch.tensor([[5, 6, 2], [7, 2, 0]]),
         torch.tensor([[8, 2], [2, 0]]),
     )
-    places = real_places(target, pad_id=0)
-    assert places.tolist() == [0, 1, 2]
-    assert objective(source, target, places) == objective(source, target)
-    assert objective(source, target, places[1:])[0] < objective(source, target)[0]
+    indices = non_pad_indices(target, pad_id=0)
+    assert indices.tolist() == [0, 1, 2]
+    assert criterion(source, target, indices) == criterion(source, target)
+    assert criterion(source, target, indices[1:])[0] < criterion(source, target)[0]
 
 
 def test_torch_func_finds_each_sentences_own_gradient():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig.tiny(vocab_size=30, dropout=0.0)).double()
-    objective = TrainingObjective(model, 0.1, bos_id=1)
+    criterion = Criterion(model, 0.1, bos_id=1)
     source = torch.tensor([[5, 6, 2], [7, 2, 0]])
     target = torch.tensor([[8, 9, 10, 2], [11, 2, 0, 0]])
-    weights = {name: weight.detach() for name, weight in objective.named_parameters()}
+    weights = {name: weight.detach() for name, weight in criterion.named_parameters()}
 
     def loss(weights, source, target):
-        return functional_call(objective, weights, (source, target))[0]
+        return functional_call(criterion, weights, (source, target))[0]
 
     of_each = vmap(grad(loss), (None, 0, 0))
     found = of_each(weights, source[:, None], target[:, None])
-    objective(source, target)[0].backward()
-    for name, weight in objective.named_parameters():
+    criterion(source, target)[0].backward()
+    for name, weight in criterion.named_parameters():
         torch.testing.assert_close(found[name].sum(0), weight.grad)

@@ -451,7 +451,7 @@ def test_the_first_step_that_is_no_number_in_any_process_counts(monkeypatch):
         value.copy_(combine[op](value, torch.tensor(3)))
 
     monkeypatch.setattr(distributed, "all_reduce", all_reduce)
-    two = Processes(count=2)
+    two = Processes(world_size=2)
     assert [two.lowest(torch.tensor(steps)) for steps in (2, 5)] == [2, 3]
     assert two.sum(torch.tensor(2)) == 5
 

@@ -18,7 +18,7 @@ import torch
 from aiayn.checkpoint import load_tensors, read_json, write_json
 from aiayn.data import (
     Batch,
-    LinesOnDisk,
+    MemmapLines,
     ParallelText,
     TokenBatches,
     Tokenizer,
@@ -33,8 +33,6 @@ from aiayn.inference import (
     translate,
 )
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.forms import is_plain
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.run import RunFolder
 from aiayn.training import (
     Trainer,
@@ -328,13 +326,6 @@ def test_accumulated_batches_are_one_large_batch():
 _THIRDS = (slice(0, 1), slice(1, 3), slice(3, 6))
 
 
-def test_the_recurrent_model_is_trained_by_the_same_loop(config):
-    model = RecurrentConfig(vocab_size=60, d_model=16)
-    result = train(replace(config, model=model))
-    assert load_translator(config.output)[0].config == model
-    assert math.isfinite(result.log[-1]["loss"])
-
-
 def test_a_corpus_without_validation_text_is_refused_at_once(config, monkeypatch):
     """Not when its vocabulary has been learned and all of its pairs are encoded."""
     for path in Path(config.corpus).glob("validation.*"):
@@ -411,12 +402,12 @@ def test_plain_and_fast_training_are_one(config, tmp_path, monkeypatch):
     forms, step = set(), Trainer.step
 
     def note(self, number, batches):
-        forms.add(is_plain())
+        forms.add(type(self.model) is Transformer)
         return step(self, number, batches)
 
     monkeypatch.setattr(Trainer, "step", note)
     for folder, plain in zip(folders, (False, True), strict=True):
-        train(replace(config, output=folder, plain=plain))
+        train(replace(config, output=folder, fast=not plain))
         assert forms == {plain}
         forms.clear()
     fast, plain = (
@@ -513,10 +504,10 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
     monkeypatch.setattr(Processes, "wait", lambda self: seen.append("waits"))
     run = RunFolder(config.output)
     write_json(run.config, config.as_dict())
-    prepare_data(config, run, Processes(rank=0, count=2))
+    prepare_data(config, run, Processes(rank=0, world_size=2))
     assert seen[:2] == ["loads", "waits"]
     seen.clear()
-    prepare_data(config, run, Processes(rank=1, count=2))
+    prepare_data(config, run, Processes(rank=1, world_size=2))
     assert seen[:2] == ["waits", "loads"]
 
 
@@ -604,29 +595,6 @@ def test_packed_rows_hold_the_same_pairs_in_fewer_places(config, tmp_path):
     assert packed["padding_share"] < padded["padding_share"]
 
 
-def test_a_recurrent_model_gets_no_packed_rows(config):
-    recurrent = RecurrentConfig(vocab_size=60, d_model=16)
-    with pytest.raises(InputError, match="set packed_length to None, or train a Tr"):
-        train(replace(config, model=recurrent, packed_length=40))
-    assert not config.output.exists()
-
-
-def test_a_recurrent_model_is_not_compiled(config):
-    recurrent = RecurrentConfig(vocab_size=60, d_model=16)
-    with pytest.raises(InputError, match=r"set compile to False .*, or train a Transf"):
-        train(replace(config, model=recurrent, compile=True))
-    assert not config.output.exists()
-
-
-@pytest.mark.parametrize("changes", [{"packed_length": 40}, {"compile": True}])
-def test_a_trainer_of_one_s_own_refuses_both_too(config, changes):
-    config = replace(
-        config, model=RecurrentConfig(vocab_size=60, d_model=16), **changes
-    )
-    with pytest.raises(InputError, match="or train a Transformer"):
-        Trainer(config, RecurrentTranslator(config.model), bos_id=1)
-
-
 @pytest.mark.parametrize("max_length", [256, 2048])
 def test_a_long_validation_sentence_ends_no_training(config, corpus_folder, max_length):
     """It is left out, of BLEU as of the loss, or as long as the training allows."""
@@ -647,7 +615,7 @@ def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
     expected = train(config)
     corpus = load_corpus(config.corpus)
     sides = {
-        side: LinesOnDisk.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
+        side: MemmapLines.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
         for side in ("source", "target")
     }
     large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})

@@ -13,12 +13,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from aiayn.data import Batch
 from aiayn.errors import InputError
+from aiayn.fast.compilation import gpu_options
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.forms import plain_form
-from aiayn.training import Trainer, TrainingConfig, TrainingObjective, noam_rate
+from aiayn.training import Criterion, Trainer, TrainingConfig, noam_rate
 from aiayn.training.distributed import Processes
+from aiayn.training.loss import non_pad_indices
 from aiayn.training.muon import Muon, orthogonalized
-from aiayn.training.trainer import moved
+from aiayn.training.trainer import to_device
 
 # Not the defaults, which a step might have whatever is asked for.
 CONFIG = TrainingConfig(
@@ -47,13 +48,13 @@ def test_steps_are_adams_at_the_rate_of_equation_3(model):
     """
     twin = copy.deepcopy(model)
     trainer = Trainer(CONFIG, model, bos_id=1)
-    objective = TrainingObjective(twin, CONFIG.label_smoothing, bos_id=1)
+    criterion = Criterion(twin, CONFIG.label_smoothing, bos_id=1)
     parameters, (beta_1, beta_2) = list(twin.parameters()), CONFIG.betas
     means = [torch.zeros_like(parameter) for parameter in parameters]
     squares = [torch.zeros_like(parameter) for parameter in parameters]
     for step in range(1, 5):
         trainer.step(step, [BATCH])
-        loss, _ = objective(BATCH.source, BATCH.target)
+        loss, _ = criterion(BATCH.source, BATCH.target)
         gradients = torch.autograd.grad(loss / BATCH.target_tokens, parameters)
         rate = noam_rate(step, d_model=16, warmup_steps=2)
         with torch.no_grad():
@@ -74,7 +75,7 @@ def test_muon_moves_the_linear_layers_and_adam_the_rest(tied):
     twin = copy.deepcopy(model)
     config = replace(CONFIG, model=sizes, optimizer="muon")
     trainer = Trainer(config, model, bos_id=1)
-    objective = TrainingObjective(twin, CONFIG.label_smoothing, bos_id=1)
+    criterion = Criterion(twin, CONFIG.label_smoothing, bos_id=1)
     layers = re.compile(r".*\.(\w+_projection|inner|outer)\.weight")
     named = list(twin.named_parameters())
     linear = [weight for name, weight in named if layers.fullmatch(name)]
@@ -85,7 +86,7 @@ def test_muon_moves_the_linear_layers_and_adam_the_rest(tied):
     both = [Muon(linear), adam]
     for step in range(1, 5):
         trainer.step(step, [BATCH])
-        loss, _ = objective(BATCH.source, BATCH.target)
+        loss, _ = criterion(BATCH.source, BATCH.target)
         twin.zero_grad()
         (loss / BATCH.target_tokens).backward()
         for optimizer in both:
@@ -124,8 +125,8 @@ def test_a_step_multiplies_in_the_precision_of_the_configuration(
 
 def test_a_step_returns_its_sums(model):
     """Smoothed loss, plain loss and real tokens, in this order."""
-    objective = TrainingObjective(model, CONFIG.label_smoothing, bos_id=1)
-    smoothed, plain = objective(BATCH.source, BATCH.target)
+    criterion = Criterion(model, CONFIG.label_smoothing, bos_id=1)
+    smoothed, plain = criterion(BATCH.source, BATCH.target)
     totals = Trainer(CONFIG, model, bos_id=1).step(1, [BATCH])
     assert totals.tolist() == pytest.approx([smoothed.item(), plain.item(), 5])
 
@@ -213,66 +214,70 @@ class Waits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("packed", [None, 4])
 def test_a_gpu_is_not_waited_for_between_batch_and_gradient(
-    model, packed, plain, monkeypatch
+    model, packed, fast, monkeypatch
 ):
-    """What follows from the batch's values is found before it is moved."""
+    """What follows from the batch's values is found before it is copied."""
     with ExitStack() as stack:
         waits = Waits()
 
         def noting(*arguments):
             stack.enter_context(waits)
-            return moved(*arguments)
+            return to_device(*arguments)
 
-        monkeypatch.setattr("aiayn.training.trainer.moved", noting)
-        trainer = Trainer(replace(CONFIG, packed_length=packed), model, bos_id=1)
-        with plain_form(plain):
-            trainer._backward(BATCH, BATCH.target_tokens)
+        monkeypatch.setattr("aiayn.training.trainer.to_device", noting)
+        config = replace(CONFIG, packed_length=packed, fast=fast)
+        trainer = Trainer(config, model, bos_id=1)
+        monkeypatch.setattr(trainer, "update", lambda: None)
+        trainer.train_step([BATCH])
     assert waits.found == []
     with waits:  # it would have been seen
-        TrainingObjective(model, 0.1, bos_id=1)(BATCH.source, BATCH.target)
+        non_pad_indices(BATCH.target, 0)
     assert waits.found != []
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_each_process_hands_on_rows_in_one_piece_and_where_their_tokens_are(
+def test_each_process_gets_contiguous_rows_and_the_indices_of_their_tokens(
     model, compiled, monkeypatch
 ):
-    """A compiler has no use for places, whose number would be one more that varies."""
+    """A compiler has no use for indices, whose number would be one more that varies."""
     told = []
-    monkeypatch.setattr(
-        "aiayn.training.trainer.compile_as_one", lambda _, **given: told.append(given)
-    )
+
+    def compile_dynamic(criterion, **options):
+        told.append(options)
+        return criterion
+
+    monkeypatch.setattr("aiayn.training.trainer.compile_dynamic", compile_dynamic)
     trainer = Trainer(replace(CONFIG, compile=compiled), model, bos_id=1)
-    trainer.processes = Processes(rank=1, count=2)
+    trainer.processes = Processes(rank=1, world_size=2)
     handed = []
-    trainer.objective.register_forward_pre_hook(lambda _, given: handed.extend(given))
+    trainer.criterion.register_forward_pre_hook(lambda _, given: handed.extend(given))
     rows = [torch.cat([side, side.flip(0)]) for side in (BATCH.source, BATCH.target)]
-    trainer._backward(Batch(*rows), tokens=10)
+    trainer.train_step([Batch(*rows)])
     assert all(tensor.is_contiguous() for tensor in handed)
-    source, target, *places = (tensor.tolist() for tensor in handed)
+    source, target, *indices = (tensor.tolist() for tensor in handed)
     assert (source, target) == tuple(side[1::2].tolist() for side in rows)
-    assert places == ([] if compiled else [[0, 1, 3, 4, 5]])
-    assert told == ([{"options": None}] if compiled else [])  # those are a GPU's
+    assert indices == ([] if compiled else [[0, 1, 3, 4, 5]])
+    assert told == ([{}] if compiled else [])  # options are for a GPU
 
 
 @pytest.mark.parametrize(
-    ("changes", "plain", "expected"),
+    ("changes", "sums_over_keys"),
     [
-        ({}, False, False),
-        ({}, True, True),
-        ({"packed_length": 64}, False, True),
-        ({"model": replace(CONFIG.model, attention_dropout=0.1)}, False, True),
+        ({}, False),
+        ({"fast": False}, True),
+        ({"packed_length": 64}, True),
+        ({"model": replace(CONFIG.model, attention_dropout=0.1)}, True),
     ],
     ids=["padded", "plain", "packed", "dropped weights"],
 )
-def test_a_compiler_is_told_of_sums_over_places(changes, plain, expected):
+def test_a_gpus_compiler_is_told_of_sums_over_keys(changes, sums_over_keys):
     config = replace(CONFIG, **changes)
     trainer = Trainer(config, Transformer(config.model), bos_id=1)
-    with plain_form(plain):
-        assert trainer._sums_over_places() is expected
+    trainer.processes = Processes(device=torch.device("cuda"))
+    assert trainer._compiler_options() == {"options": gpu_options(sums_over_keys)}
 
 
 def test_a_part_that_was_left_in_evaluation_drops_again(model):
@@ -291,12 +296,21 @@ def test_there_is_no_step_after_the_last(model):
         trainer.step(4, [BATCH])
 
 
+class Runs:
+    """Stands for recorded steps: runs the step that it is given."""
+
+    def takes(self, *given):
+        return True
+
+    def __call__(self, step, *sides):
+        return step(*sides)
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_batch_of_padding_alone_moves_nothing(model, recorded, monkeypatch):
     trainer = Trainer(CONFIG, model, bos_id=1)
     if recorded:
-        monkeypatch.setattr(trainer, "_is_recorded", lambda batches: True)
-        monkeypatch.setattr(trainer, "recorder", lambda step, *sides: step(*sides))
+        monkeypatch.setattr(trainer, "graphs", Runs())
     before = [weight.detach().clone() for weight in model.parameters()]
     nothing = Batch(BATCH.source, torch.zeros_like(BATCH.target))
     assert trainer.step(1, [nothing]).tolist() == [0, 0, 0]

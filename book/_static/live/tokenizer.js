@@ -8,8 +8,7 @@
   const GAPS =
     /[\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581]+/g;
 
-  /** What aiayn.data.tokenizer.normalise does, but for the joiner that this puts after
-      30 marks on one letter. */
+  /** What aiayn.data.tokenizer.normalise does. */
   const normalise = (text) =>
     text
       .replace(/\p{Surrogate}/gu, "\ufffd")

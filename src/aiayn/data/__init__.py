@@ -1,53 +1,41 @@
 """§5.1: training data and batching.
 
 `load_corpus` gives sentence pairs, `Tokenizer` turns sentences into ids, `encode_pairs`
-does so for a corpus, `TokenBatches` cuts it into batches, and `pack_pairs` joins short
-pairs to long rows before.
+does so for a whole corpus, and `TokenBatches` cuts it into batches. `pack_pairs` can
+join short pairs to long rows before that.
 """
 
 from aiayn.data.batching import Batch, TokenBatches, map_batches
-from aiayn.data.corpora import CORPORA, load_corpus
-from aiayn.data.corpus import Corpus
-from aiayn.data.encoding import EncodedPairs, TokenRows, encode_lines, encode_pairs
-from aiayn.data.lines import LinesOnDisk
+from aiayn.data.corpora import CORPORA, Corpus, load_corpus
+from aiayn.data.encoding import EncodedPairs, RaggedTokens, encode_lines, encode_pairs
 from aiayn.data.packing import pack_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.text import read_lines, read_stream
-from aiayn.data.tokenizer import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    UNK_ID,
-    Tokenizer,
-    normalise,
-)
-from aiayn.data.treebanks import TREEBANKS, TREES, load_treebank, tree_pairs
+from aiayn.data.text import MemmapLines, read_lines, read_stream
+from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, normalise
+from aiayn.data.trees import TREES
 
 __all__ = [
     "BOS_ID",
     "CORPORA",
     "EOS_ID",
     "PAD_ID",
-    "TREEBANKS",
     "TREES",
     "UNK_ID",
     "Batch",
     "Corpus",
     "EncodedPairs",
-    "LinesOnDisk",
+    "MemmapLines",
     "ParallelText",
+    "RaggedTokens",
     "TokenBatches",
-    "TokenRows",
     "Tokenizer",
     "encode_lines",
     "encode_pairs",
     "load_corpus",
-    "load_treebank",
     "map_batches",
     "normalise",
     "pack_pairs",
     "read_lines",
     "read_parallel",
     "read_stream",
-    "tree_pairs",
 ]

@@ -1,36 +1,27 @@
-"""§5.1: a corpus file on this machine, fetched once and checked by its hash.
+"""§5.1: a corpus file on this machine, downloaded once and checked by its hash.
 
-A file is looked for in the folder that the environment variable AIAYN_DATA names, then
-in the cache (AIAYN_CACHE, else the user's cache folder), then fetched from the first of
-several mirrors that sends the expected bytes. It is in the cache whole or not at all.
-Of a few large files nobody has published a checksum; a warning says so.
+A file is looked for in the folder that the environment variable AIAYN_DATA names,
+then in the cache (AIAYN_CACHE, or the user's cache folder). If it is in neither, it is
+downloaded from the first of several mirrors that sends the expected bytes. An
+incomplete or wrong file never appears in the cache. Nobody has published a checksum for
+a few large files; a warning says so.
 """
 
 import hashlib
 import http.client
 import os
-import time
-import urllib.error
+import shutil
+import tarfile
 import urllib.request
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from tqdm import tqdm
 
 from aiayn.errors import InputError
 from aiayn.files import remove_parts, write_atomically
-
-# A mirror that sends less than this over the whole file is given up.
-SLOWEST_BYTES_PER_SECOND = 10_000
-
-# Seconds after which a part that grows no more is nobody's work.
-HOUR = 3600
-
-# A file of which nobody has published the size may have this many bytes.
-LARGEST = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -38,53 +29,34 @@ class RemoteFile:
     """A file of a corpus, and where to get it."""
 
     path: str  # below AIAYN_DATA and below the cache: "multi30k/train.en.gz"
-    size: int | None  # bytes; None: nobody has published it
-    sha256: str | None
-    mirrors: tuple[str, ...]  # addresses, the first to be tried first
-    md5: str | None = None  # only where nobody has published a sha256
-
-    @property
-    def verified(self) -> bool:
-        """Whether there is a checksum to hold the file to."""
-        return self.checksum is not None
-
-    @property
-    def checksum(self) -> tuple[str, str] | None:
-        """The kind of the checksum and its value."""
-        for kind in ("sha256", "md5"):
-            if value := getattr(self, kind):
-                return kind, value
-        return None
+    digest: str | None  # sha256 or md5, hexadecimal; None: not published
+    mirrors: tuple[str, ...]  # addresses, in the order in which they are tried
 
     def fault(self, path: Path) -> str | None:
         """What is wrong with the copy at path; None if it is the expected file."""
-        size = path.stat().st_size
-        if self.size is not None and size != self.size:
-            return f"it has {size:,} bytes instead of {self.size:,}"
-        if self.checksum is None:
+        if self.digest is None:
             return None
-        kind, expected = self.checksum
+        kind = "sha256" if len(self.digest) == 64 else "md5"
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, kind).hexdigest()
-        return None if found == expected else f"its {kind} is {found}, not {expected}"
+        return None if found == self.digest else f"its {kind} is {found}"
 
-    def __str__(self) -> str:
-        """What is known of it, for a message."""
-        size = "size unknown" if self.size is None else f"{self.size:,} bytes"
-        return f"{size}, {' '.join(self.checksum or ('no published checksum',))}"
+
+class _MirrorFailedError(Exception):
+    """Why a mirror did not send the file."""
 
 
 def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[str, ...]:
-    """Three hosts, run by different people, of one file in a public git repository.
+    """Addresses of one file of a public git repository on three independent hosts.
 
     Args:
         repository: Owner and name on GitHub.
-        commit: The commit that holds the file.
+        commit: The commit that contains the file.
         path: The file in the repository.
-        sha256: Its hash, by which the third host, an archive of source code, knows it.
+        sha256: Its hash, by which the third host, an archive of source code, finds it.
 
     Returns:
-        Addresses, the fastest first.
+        The addresses, the fastest host first.
     """
     return (
         f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
@@ -93,146 +65,121 @@ def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[st
     )
 
 
-class _MirrorFailedError(Exception):
-    """Why a mirror did not give the file: the rest of a sentence."""
-
-
 def cache_folder() -> Path:
-    """Where fetched files are kept: AIAYN_CACHE, else aiayn in the user's cache.
-
-    Raises:
-        InputError: Nobody knows where the user's home is.
-    """
+    """Where downloads are kept: AIAYN_CACHE, or aiayn in the user's cache folder."""
     if chosen := os.environ.get("AIAYN_CACHE"):
-        return _expanded(chosen)
-    return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "aiayn"
-
-
-def _expanded(folder: str) -> Path:
-    """The folder that is meant by a path that may begin with ~."""
-    try:
-        return Path(folder).expanduser()
-    except RuntimeError:
-        raise InputError(
-            f"{folder} is in a home folder that is not known here: name whole paths in "
-            "AIAYN_CACHE and AIAYN_DATA."
-        ) from None
+        return Path(chosen).expanduser()
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return folder / "aiayn"
 
 
 def find(file: RemoteFile) -> Path | None:
-    """The path of a file that is on this machine already; None if it is not.
+    """The path of a file that is already on this machine; None if it is not.
 
     Raises:
-        InputError: AIAYN_DATA holds another file of that name.
+        InputError: AIAYN_DATA names no folder, or contains another file of that name.
     """
-    own = _in_data_folder(file)
-    if own is not None:
-        return own
+    if chosen := os.environ.get("AIAYN_DATA"):
+        folder = Path(chosen).expanduser()
+        if not os.path.isdir(folder):
+            raise InputError(
+                f"AIAYN_DATA names {folder}, which is no folder; set it to a folder "
+                f"that contains {file.path}, or unset it."
+            )
+        path = folder / file.path
+        if path.is_file():
+            if fault := file.fault(path):
+                raise InputError(
+                    f"{path} (from AIAYN_DATA) is not the expected file: {fault}. "
+                    "Replace it, remove it, or unset AIAYN_DATA."
+                )
+            return path
     path = cache_folder() / file.path
     return path if os.path.isfile(path) and file.fault(path) is None else None
 
 
-def fetch(file: RemoteFile, *, progress: bool = True, timeout: float = 20.0) -> Path:
-    """The path of a file that has the expected bytes, downloaded if need be.
+def fetch(file: RemoteFile, *, timeout: float = 20.0) -> Path:
+    """The path of a file with the expected bytes, downloaded if necessary.
 
     Args:
         file: What to get.
-        progress: Show a bar on standard error while it is fetched.
-        timeout: Seconds that a mirror may stay silent.
+        timeout: Seconds after which a silent mirror is given up.
 
     Returns:
         The file in AIAYN_DATA or in the cache.
 
     Raises:
-        InputError: AIAYN_DATA holds another file of that name; no mirror gave the
+        InputError: AIAYN_DATA contains another file of that name; no mirror sent the
             file; or the cache cannot be written.
     """
     found = find(file)
     if found is not None:
         return found
     path = cache_folder() / file.path
-    remove_parts(path.parent, path.name, idle=HOUR)
+    remove_parts(path.parent, path.name, idle=3600)  # what a killed process has left
     failures = []
     for url in file.mirrors:
         try:
-            with write_atomically(path) as stream:
-                _receive(url, file, stream, progress, timeout)
+            _download(url, file, path, timeout)
         except _MirrorFailedError as failure:
-            failures.append(f"{url} {failure}")
+            failures.append(f"{url} failed ({failure})")
             continue
-        if not file.verified:
-            warnings.warn(
-                f"{file.path} is unverified: nobody has published a checksum of it.",
-                stacklevel=2,
-            )
+        if file.digest is None:
+            message = f"{file.path} is unverified: no checksum of it is published."
+            warnings.warn(message, stacklevel=2)
         return path
     raise InputError(
-        f"{file.path} could not be fetched: {'; '.join(failures)}. Check the network, "
-        f"or fetch it by hand ({file}) and save it as {path}, or as {file.path} in a "
-        "folder that you name in AIAYN_DATA."
+        f"{file.path} could not be downloaded: {'; '.join(failures)}. Check the "
+        f"network, or download it by hand and save it as {path}, or as {file.path} in "
+        "a folder that you name in AIAYN_DATA."
     )
 
 
-def _in_data_folder(file: RemoteFile) -> Path | None:
-    chosen = os.environ.get("AIAYN_DATA")
-    if not chosen:
-        return None
-    folder = _expanded(chosen)
-    if not os.path.isdir(folder):
-        raise InputError(
-            f"AIAYN_DATA names {folder}, which is no folder; set it to a folder that "
-            f"holds {file.path}, or unset it."
-        )
-    path = folder / file.path
-    if not path.is_file():
-        return None
-    if fault := file.fault(path):
-        raise InputError(
-            f"{path} (from AIAYN_DATA) is not the expected file: {fault}. Replace it, "
-            "remove it, or unset AIAYN_DATA."
-        )
-    return path
+def _download(url: str, file: RemoteFile, path: Path, timeout: float) -> None:
+    """Save what url sends at path; fail unless it is the expected file."""
+    with write_atomically(path) as stream:
+        stream.writelines(_chunks(url, file.path, timeout))
+        stream.flush()
+        if fault := file.fault(Path(stream.name)):
+            raise _MirrorFailedError(f"it sent another file: {fault}")
 
 
-def _receive(
-    url: str, file: RemoteFile, stream: BinaryIO, progress: bool, timeout: float
-) -> None:
-    """Write what url sends to stream; fail unless it is the expected file."""
-    kind, expected = file.checksum or ("sha256", None)
-    digest, received = hashlib.new(kind), 0
-    most = file.size or LARGEST
-    deadline = time.monotonic() + timeout + most / SLOWEST_BYTES_PER_SECOND
-    with tqdm(
-        total=file.size, unit="B", unit_scale=True, desc=file.path, disable=not progress
-    ) as bar:
-        for chunk in _chunks(url, timeout):
-            received += len(chunk)
-            if received > most:
-                raise _MirrorFailedError(f"sent more than {most:,} bytes")
-            if time.monotonic() > deadline:
-                raise _MirrorFailedError("was too slow")
-            digest.update(chunk)
-            stream.write(chunk)
-            bar.update(len(chunk))
-    if file.size is not None and received < file.size:
-        raise _MirrorFailedError(f"broke off after {received:,} of {file.size:,} bytes")
-    if expected is not None and digest.hexdigest() != expected:
-        raise _MirrorFailedError(f"sent another file ({kind} {digest.hexdigest()})")
-
-
-def _chunks(url: str, timeout: float) -> Iterator[bytes]:
-    # Some hosts turn away the name by which urllib introduces itself.
+def _chunks(url: str, name: str, timeout: float) -> Iterator[bytes]:
+    # Some hosts refuse the name by which urllib introduces itself.
     request = urllib.request.Request(url, headers={"User-Agent": "aiayn"})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
-            # read1 returns what has come; read would wait for a mirror that drips.
-            while chunk := response.read1(2**16):
-                yield chunk
-            if response.length:  # what was announced and has not come
-                raise _MirrorFailedError(f"broke off {response.length:,} bytes early")
-    except urllib.error.HTTPError as error:
-        raise _MirrorFailedError(f"answered {error.code} {error.reason}") from error
-    except urllib.error.URLError as error:
-        raise _MirrorFailedError(f"did not answer ({error.reason})") from error
+            size = response.length
+            with tqdm(total=size, unit="B", unit_scale=True, desc=name) as bar:
+                while chunk := response.read(2**16):
+                    yield chunk
+                    bar.update(len(chunk))
+            if response.length:
+                raise _MirrorFailedError(
+                    f"{response.length:,} of {size:,} bytes are missing"
+                )
     except (OSError, http.client.HTTPException) as error:
-        raise _MirrorFailedError(f"failed ({error or type(error).__name__})") from error
+        raise _MirrorFailedError(str(error) or type(error).__name__) from error
+
+
+def unpack(archive: Path, members: Mapping[str, Path]) -> None:
+    """Write some members of a tar archive, packed or not, to files, in one pass.
+
+    Args:
+        archive: The archive; ``.tgz``, ``.tar.gz`` or ``.tar``.
+        members: For each member's name in the archive, the path to write it to. Nothing
+            is written elsewhere, whatever names or links the archive contains.
+
+    Raises:
+        InputError: The archive lacks a member, or a file cannot be written.
+    """
+    missing = dict(members)
+    with tarfile.open(archive, "r|*") as packed:
+        for info in packed:
+            name = info.name.removeprefix("./")
+            if name in missing and (content := packed.extractfile(info)):
+                with write_atomically(missing.pop(name)) as stream:
+                    shutil.copyfileobj(content, stream, 2**20)
+                if not missing:
+                    return
+    raise InputError(f"The archive {archive} has no file {', '.join(missing)}.")

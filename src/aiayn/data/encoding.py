@@ -1,13 +1,13 @@
 """§5.1: sentences as token ids, ready to be cut into batches.
 
-All ids of a text lie one after the other in a single array, with the place where each
-sentence begins: a list of lists would take ten times the memory, and a batch could not
-be gathered in one step.
+All ids of a text are in one array, one sentence after the other. A list of lists would
+take ten times the memory, and a batch could not be gathered in one step.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +26,15 @@ CHUNK = 50_000
 
 
 @dataclass(frozen=True)
-class TokenRows:
-    """Sentences of unequal length, as ids.
+class RaggedTokens:
+    """Sentences of unequal length, as token ids in one array.
 
     Row i is ``tokens[starts[i]:starts[i + 1]]``. Make it with `encode_lines` or with
-    `TokenRows.from_lists`.
+    `RaggedTokens.from_lists`.
 
     Not in the paper.
 
-    >>> rows = TokenRows.from_lists([[5, 6, 2], [7, 2]])
+    >>> rows = RaggedTokens.from_lists([[5, 6, 2], [7, 2]])
     >>> len(rows), rows[1], rows.lengths.tolist()
     (2, [7, 2], [3, 2])
     """
@@ -42,35 +42,40 @@ class TokenRows:
     tokens: Int[np.ndarray, " tokens"]
     """All ids, one sentence after the other."""
     starts: Int64[np.ndarray, " rows_plus_1"]
-    """Where each sentence begins, and at last where all end."""
+    """Where each sentence begins; the last entry is where the last one ends."""
 
     @classmethod
-    def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenRows":
-        """Rows of ids, as they are: nothing is appended."""
-        rows = list(rows)
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        starts = np.concatenate([[0], lengths.cumsum()])
-        tokens = np.fromiter(chain.from_iterable(rows), np.int32, starts[-1])
-        return cls(tokens, starts)
+    def from_lists(cls, rows: Iterable[Sequence[int]]) -> "RaggedTokens":
+        """Rows of ids as they are; nothing is appended."""
+        tokens, starts = array("i"), array("q", [0])
+        for row in rows:
+            tokens.extend(row)
+            starts.append(len(tokens))
+        return cls(np.asarray(tokens), np.array(starts, np.int64))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def __getitem__(self, row: int) -> list[int]:
         """The ids of one row."""
-        row = range(len(self))[row]  # refuses what is outside, understands -1
-        return self.tokens[self.starts[row] : self.starts[row + 1]].tolist()
+        return self.tokens[self.starts[:-1][row] : self.starts[1:][row]].tolist()
 
     @property
     def lengths(self) -> Int64[np.ndarray, " rows"]:
         """The number of ids in each row."""
         return np.diff(self.starts)
 
-    def keep(self, wanted: Bool[np.ndarray, " rows"]) -> "TokenRows":
-        """The rows that are wanted, in their order."""
-        lengths = self.lengths
-        starts = np.concatenate([[0], lengths[wanted].cumsum()])
-        return TokenRows(self.tokens[np.repeat(wanted, lengths)], starts)
+    def select(self, rows: Int64[np.ndarray, " some"]) -> "RaggedTokens":
+        """The rows with these numbers, in this order."""
+        begins = self.starts[:-1][rows]
+        lengths = self.starts[1:][rows] - begins
+        starts = np.concatenate([[0], lengths.cumsum()])
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        return RaggedTokens(self.tokens[np.repeat(begins, lengths) + within], starts)
+
+    def keep(self, wanted: Bool[np.ndarray, " rows"]) -> "RaggedTokens":
+        """The rows for which wanted is true, in their order."""
+        return self.select(wanted.nonzero()[0])
 
     def padded(
         self, rows: Int64[np.ndarray, " batch"], pad_id: int
@@ -78,48 +83,27 @@ class TokenRows:
         """Some rows as one tensor, as wide as the longest of them.
 
         Args:
-            rows: Which rows, in which order.
-            pad_id: What fills the shorter ones.
+            rows: The numbers of the rows, in the order wanted.
+            pad_id: Fills the shorter rows.
         """
-        rows = np.arange(len(self))[rows]  # refuses what is outside, understands -1
-        starts, lengths = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
-        columns = np.arange(lengths.max(initial=0))  # (length,)
-        places = starts[:, None] + columns  # (batch, length)
-        real = columns < lengths[:, None]  # (batch, length)
-        ids = np.full(places.shape, pad_id, dtype=np.int64)
-        ids[real] = self.tokens[places[real]]
+        some = self.select(rows)
+        lengths = some.lengths
+        real = np.arange(lengths.max(initial=0)) < lengths[:, None]  # (batch, length)
+        ids = np.full(real.shape, pad_id, dtype=np.int64)
+        ids[real] = some.tokens
         return torch.from_numpy(ids)
 
     def save(self, path: Path | str) -> None:
         """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
-        path = Path(path)
-        for name, array in (("tokens", self.tokens), ("starts", self.starts)):
-            with write_atomically(path.with_name(f"{path.name}.{name}.npy")) as stream:
-                np.save(stream, array, allow_pickle=False)
+        for name in ("tokens", "starts"):
+            with write_atomically(Path(f"{path}.{name}.npy")) as stream:
+                np.save(stream, getattr(self, name))
 
     @classmethod
-    def open(cls, path: Path | str) -> "TokenRows":
-        """What `save` wrote, left on disk: processes share the memory that it takes.
-
-        Raises:
-            InputError: A file is missing or cut short, or is another text's.
-        """
-        path = Path(path)
-        try:
-            tokens, starts = (
-                np.load(path.with_name(f"{path.name}.{name}.npy"), mmap_mode="r")
-                for name in ("tokens", "starts")
-            )
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(
-                f"The encoded text {path} cannot be read: {error}."
-            ) from error
-        if starts.ndim != 1 or not len(starts) or starts[-1] != len(tokens):
-            raise InputError(
-                f"The encoded text {path} cannot be read: its two files do not belong "
-                "together."
-            )
-        return cls(tokens, starts)
+    def open(cls, path: Path | str) -> "RaggedTokens":
+        """Open what `save` wrote and leave it on disk, where processes share it."""
+        names = (f"{path}.tokens.npy", f"{path}.starts.npy")
+        return cls(*(np.load(name, mmap_mode="r") for name in names))
 
 
 @dataclass(frozen=True)
@@ -133,36 +117,27 @@ class EncodedPairs:
     (1, [5, 6, 2], [7, 2])
     """
 
-    source: TokenRows
+    source: RaggedTokens
     """What the encoder reads."""
-    target: TokenRows
+    target: RaggedTokens
     """What the decoder is to write."""
-
-    def __post_init__(self) -> None:
-        """Hold the two sides to the same length."""
-        if len(self.source) != len(self.target):
-            raise InputError(
-                f"Encoded pairs need as many rows on both sides: source has "
-                f"{len(self.source):,}, target {len(self.target):,}."
-            )
+    packed: bool = False
+    """Whether a row contains several sentences, each ended by EOS (`pack_pairs`)."""
 
     @classmethod
     def from_lists(
         cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
     ) -> "EncodedPairs":
-        """Pairs of rows of ids that end in EOS already."""
-        pairs = list(pairs)
-        return cls(
-            TokenRows.from_lists(source for source, _ in pairs),
-            TokenRows.from_lists(target for _, target in pairs),
-        )
+        """Pairs of rows of ids that already end in EOS."""
+        sides = tuple(zip(*pairs, strict=True)) or ((), ())
+        return cls(*map(RaggedTokens.from_lists, sides))
 
     def __len__(self) -> int:
         return len(self.source)
 
 
-def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
-    """Each line as ids, with EOS at its end.
+def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> RaggedTokens:
+    """Encode each line as ids, with EOS at its end.
 
     Args:
         lines: Sentences.
@@ -181,27 +156,25 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> TokenRows:
     """
     refuse_text(lines)
     lines = iter(lines)
-    parts = []
-    while chunk := list(islice(lines, CHUNK)):
-        rows = tokenizer.encode_batch(chunk)
-        parts.append(TokenRows.from_lists([*row, EOS_ID] for row in rows))
-    lengths = np.concatenate([np.zeros(1, np.int64), *(p.lengths for p in parts)])
-    tokens = np.concatenate([np.zeros(0, np.int32), *(p.tokens for p in parts)])
-    return TokenRows(tokens, lengths.cumsum())
+    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
+    return RaggedTokens.from_lists(
+        [*ids, EOS_ID] for chunk in chunks for ids in tokenizer.encode_batch(chunk)
+    )
 
 
 def encode_pairs(
     text: ParallelText, tokenizer: Tokenizer, max_length: int | None = None
 ) -> tuple[EncodedPairs, int]:
-    """Sentence pairs as ids, without those that are too long.
+    """Encode sentence pairs as ids and leave out those that are too long.
 
     Args:
         text: The pairs.
         tokenizer: One vocabulary for both sides.
-        max_length: The most tokens that a side may have, EOS included; None: any.
+        max_length: The largest number of tokens of a side, EOS included; None: no
+            limit.
 
     Returns:
-        The pairs that are short enough, in their order; and how many are not.
+        The pairs that are short enough, in their order; and the number of the others.
 
     Raises:
         InputError: No pair is left.

@@ -1,74 +1,49 @@
-"""§5.1: lines of text from files that nobody has vouched for.
+"""Lines of text: read from files, or kept on disk because they are too many.
 
-A line ends at a line feed and nowhere else: a corpus may hold other characters that
-Unicode calls line separators, and splitting at them on one side only would shift every
-pair that follows. Plain files, gzip files and members of zip archives are read as
-streams; nothing is unpacked to disk, so no name inside an archive can lead anywhere.
+A line ends at a line feed and nowhere else. A corpus may contain other characters that
+Unicode counts as line separators, and splitting at them on one side only would shift
+all the pairs that follow.
 """
 
 import codecs
 import gzip
-import lzma
-import sys
-import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedIOBase
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import overload
+
+import numpy as np
 
 from aiayn.errors import InputError
-
-# The longest line that is read: more than any sentence, less than the memory.
-MAX_LINE_BYTES = 16 * 2**20
-
-# Text shrinks to a third or a tenth. An archive that grows beyond the larger of these
-# is no text but an attack on the memory (gzip reaches 1000 to 1 on zeros).
-MAX_RATIO = 100
-MIN_BOUND_BYTES = 64 * 2**20
-
-# gzip's streams and, as the type checkers have it, zip's.
-Stream = BufferedIOBase | IO[bytes]
-
-# What the standard library raises on archives that are damaged or made to harm.
-_DAMAGED = (
-    EOFError,  # gzip: cut short
-    zlib.error,
-    lzma.LZMAError,
-    gzip.BadGzipFile,
-    zipfile.BadZipFile,
-    RuntimeError,  # zip: encrypted, or an unknown compression
-    ValueError,  # zip: impossible offsets or names
-)
+from aiayn.files import write_atomically
 
 
 def refuse_text(lines: object) -> None:
-    """One text is an iterable too: of characters, each of which would be a sentence.
+    """Refuse one string where a list of sentences is expected.
+
+    A string is an iterable of characters, and each would be taken for a sentence.
 
     Raises:
-        InputError: It is one text.
+        InputError: It is a string.
     """
     if isinstance(lines, str):
         raise InputError("lines must be a list of sentences, not a text: give [text].")
 
 
-def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
-    r"""The lines of a UTF-8 text, one by one, without their line ends.
+def read_lines(path: str | Path) -> Iterator[str]:
+    r"""Read a UTF-8 text line by line, without the line ends.
 
     A byte-order mark at the start and a carriage return before a line feed are removed;
-    nothing else is touched.
+    nothing else is changed.
 
     Args:
         path: A text file; with the ending .gz, a gzip file.
-        member: The name of the text inside path, which is then a zip archive.
 
     Yields:
         One line after the other.
 
     Raises:
-        InputError: The file is missing, cannot be read, is damaged, is not UTF-8, or
-            holds far more than a text of its size can.
+        InputError: The file is missing, cannot be read, is damaged, or is not UTF-8.
 
     Not in the paper.
 
@@ -76,38 +51,33 @@ def read_lines(path: str | Path, *, member: str | None = None) -> Iterator[str]:
     >>> list(read_lines("some.en"))
     ['a dog', 'a cat']
     """
-    path = Path(path)
-    name = str(path) if member is None else f"{member} in {path}"
+    path = Path(path).expanduser()
     try:
-        with _open(path, member) as stream:
-            yield from _decode(stream, name, _bound(path, member))
-    except InputError:
-        raise
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            yield from read_stream(stream, str(path))
     except FileNotFoundError:
         raise InputError(f"There is no file {path}; check its name.") from None
-    except KeyError:
-        raise InputError(f"The archive {path} holds no file {member}.") from None
-    except _DAMAGED as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{name} is damaged or not what its ending says ({error}); fetch or pack "
-            "it again."
+            f"{path} is damaged or not packed with gzip ({error}); download or pack it "
+            "again."
         ) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def read_stream(stream: Stream, name: str) -> Iterator[str]:
-    r"""The lines of a stream that is open already, such as standard input.
+def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    r"""Read the lines of a stream that is already open, such as standard input.
 
     Args:
-        stream: Of bytes.
-        name: What messages call it.
+        stream: Lines of bytes.
+        name: What error messages call it.
 
     Yields:
         One line after the other, as `read_lines` gives them.
 
     Raises:
-        InputError: A line is not UTF-8, or too long.
+        InputError: A line is not UTF-8.
 
     Not in the paper.
 
@@ -115,44 +85,7 @@ def read_stream(stream: Stream, name: str) -> Iterator[str]:
     >>> list(read_stream(BytesIO(b"a dog\na cat\n"), "my text"))
     ['a dog', 'a cat']
     """
-    yield from _decode(stream, name, sys.maxsize)
-
-
-@contextmanager
-def _open(path: Path, member: str | None) -> Iterator[Stream]:
-    if member is not None:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
-            yield packed
-    elif path.suffix == ".gz":
-        with gzip.open(path) as packed:
-            yield packed
-    else:
-        with path.open("rb") as plain:
-            yield plain
-
-
-def _bound(path: Path, member: str | None) -> int:
-    """The most bytes that may come out of the file."""
-    if member is None and path.suffix != ".gz":
-        return sys.maxsize  # it is as large as it is
-    return max(MIN_BOUND_BYTES, MAX_RATIO * path.stat().st_size)
-
-
-def _decode(stream: Stream, name: str, bound: int) -> Iterator[str]:
-    number = read = 0
-    while raw := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        read += len(raw)
-        if len(raw) > MAX_LINE_BYTES:
-            raise InputError(
-                f"Line {number} of {name} is longer than {MAX_LINE_BYTES:,} bytes; "
-                "expected one sentence a line."
-            )
-        if read > bound:
-            raise InputError(
-                f"{name} grows beyond {bound:,} bytes when it is unpacked, more than "
-                "a text of its size can; if you trust it, unpack it yourself."
-            )
+    for number, raw in enumerate(stream, 1):
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
@@ -162,3 +95,87 @@ def _decode(stream: Stream, name: str, bound: int) -> Iterator[str]:
                 f"Line {number} of {name} is not UTF-8 ({error.reason} at its byte "
                 f"{error.start + 1}); save the file as UTF-8."
             ) from None
+
+
+class MemmapLines(Sequence[str]):
+    """The lines of a text that is too large for the memory, as a sequence of strings.
+
+    The text is one UTF-8 file, and a second file beside it says where each line begins.
+    A line is read when it is asked for. Processes on one machine share the part
+    of the file that the system keeps in memory. Make one with `MemmapLines.write` and
+    open it again with `MemmapLines.open`. A slice is a `MemmapLines` too.
+
+    Args:
+        text: The bytes of the file.
+        starts: Where each line begins.
+        ends: Where the next line begins.
+
+    Not in the paper.
+
+    >>> lines = MemmapLines.write("large.en", ["a dog", "a cat"])
+    >>> len(lines), lines[1]
+    (2, 'a cat')
+    """
+
+    def __init__(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        self._text, self._starts, self._ends = text, starts, ends
+
+    @classmethod
+    def open(cls, path: Path | str) -> "MemmapLines":
+        """Open a file that `write` made.
+
+        Raises:
+            InputError: One of the two files is missing, or they do not belong together.
+        """
+        try:
+            text = np.memmap(path, np.uint8, "r")
+            starts = np.load(_starts_of(Path(path)), mmap_mode="r")
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path} cannot be opened: {error}.") from error
+        if starts[-1] != len(text):
+            raise InputError(
+                f"{path} and {_starts_of(Path(path)).name} do not belong together; "
+                "remove both, so that they are made again."
+            )
+        return cls(text, starts[:-1], starts[1:])
+
+    @classmethod
+    def write(cls, path: Path | str, lines: Iterable[str]) -> "MemmapLines":
+        """Write lines to path, and where each begins to a file beside it.
+
+        Raises:
+            InputError: It is one text, a line contains a line feed, or the file cannot
+                be written; then no file is left behind.
+        """
+        refuse_text(lines)
+        path, starts = Path(path), [0]
+        with write_atomically(path) as stream:
+            for line in lines:
+                if "\n" in line:
+                    raise InputError(
+                        f"Line {len(starts)} contains a line feed and would become "
+                        "two lines: remove it."
+                    )
+                starts.append(starts[-1] + stream.write(line.encode() + b"\n"))
+            # Written before the text appears, which is never without it.
+            with write_atomically(_starts_of(path)) as beside:
+                np.save(beside, np.array(starts, np.int64))
+        return cls.open(path)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> "MemmapLines": ...
+    def __getitem__(self, index: int | slice) -> "str | MemmapLines":
+        """One line, or some of them."""
+        starts, ends = self._starts[index], self._ends[index]
+        if isinstance(index, slice):
+            return MemmapLines(self._text, starts, ends)
+        return bytes(self._text[starts : ends - 1]).decode()
+
+
+def _starts_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.starts.npy")

@@ -1,9 +1,9 @@
 """§5.1: 'byte-pair encoding, which has a shared source-target vocabulary'.
 
 Byte-pair encoding (Sennrich et al., 2016) starts from characters and merges the most
-frequent pair of neighbours again and again; what it merged is the vocabulary. Here
-sentencepiece does it, on both languages together, so that one embedding matrix serves
-the encoder, the decoder and the softmax (§3.4).
+frequent pair of neighbours again and again; the vocabulary is the characters and all
+that was merged. Here sentencepiece does it, on both languages together, so that one
+embedding matrix serves the encoder, the decoder and the softmax (§3.4).
 """
 
 import hashlib
@@ -11,13 +11,12 @@ import io
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aiayn.data.sentencepiece_model import MAX_MODEL_BYTES, UNKNOWN_AS, check_model
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
-from aiayn.files import open_ordinary, write_atomically
+from aiayn.files import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID = 0
@@ -29,26 +28,30 @@ EOS_ID = 2
 UNK_ID = 3
 """Stands for a character that the vocabulary does not have. Not in the paper."""
 
+# What the unknown token is decoded to.
+UNKNOWN_AS = "⁇"
+
+# Ten times what the largest vocabularies need.
+MAX_MODEL_BYTES = 16 * 2**20
+
 # sentencepiece's own limit is 4192, and it passes longer lines over without a word.
 MAX_TRAINING_LINE_BYTES = 65_536
 
 # White space, control characters, and the mark by which sentencepiece writes a space.
 _GAPS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2581]+")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-
-# Unicode sorts the marks on a letter, in a time that grows with the square of their
-# number: a megabyte of them would take minutes. No writing has more than 30 on one, so
-# Unicode's stream-safe form (UAX #15) puts a joiner, which shows nothing, after 30.
-_MANY_MARKS = re.compile("[^\0-\u02ff]{31}")
-_MOST_MARKS, _JOINER = 30, "\u034f"
+# sentencepiece ignores the names of its special tokens, and lines with its mark ▅ for
+# the unknown, when it learns. A space inside a name keeps the name's characters.
+_RESERVED = re.compile("(?<=<)(?=(?:unk|s|/s|pad)>)|▅")
 
 
 def normalise(text: str) -> str:
-    """The text as the tokenizer sees it, and as `Tokenizer.decode` gives it back.
+    """The text as the tokenizer sees it, and as `Tokenizer.decode` returns it.
 
-    Runs of white space and control characters become one space, none at the ends;
-    characters are composed (Unicode NFC), so that ü is one character however it was
-    typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into m2.
+    Runs of white space and control characters become one space, and none remains at the
+    ends. Characters are composed (Unicode NFC), so that ü is one character however it
+    was typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into
+    m2.
 
     Args:
         text: Any text.
@@ -59,36 +62,22 @@ def normalise(text: str) -> str:
     'a cat'
     """
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-    if _MANY_MARKS.search(text):
-        text = "".join(_stream_safe(text))
-    composed = unicodedata.normalize("NFC", text)
-    if composed != text and _MANY_MARKS.search(composed):  # it makes two of some marks
-        composed = unicodedata.normalize("NFC", "".join(_stream_safe(composed)))
-    return _GAPS.sub(" ", composed).strip(" ")
-
-
-def _stream_safe(text: str) -> Iterator[str]:
-    marks = 0
-    for character in text:
-        marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks > _MOST_MARKS:
-            yield _JOINER
-            marks = 1
-        yield character
+    return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
 
 
 class Tokenizer:
     """Text to the ids of word pieces and back, with one vocabulary for both languages.
 
-    ``decode(encode(text)) == normalise(text)``, as long as every character of the text
-    is in the vocabulary. Others become the unknown token, decoded as ⁇, unless the
+    ``decode(encode(text)) == normalise(text)`` if every character of the text is in the
+    vocabulary. Other characters become the unknown token, decoded as ⁇, unless the
     tokenizer was trained with byte_fallback, which spells them as bytes.
 
     Args:
         model: A serialised sentencepiece model, which `train` and `load` give.
 
     Raises:
-        InputError: The bytes are no model that `Tokenizer.train` could have made.
+        InputError: The bytes are damaged, no sentencepiece model, or one with other
+            special tokens than ours.
 
     Paper: §5.1; Sennrich et al. (2016).
 
@@ -104,13 +93,31 @@ class Tokenizer:
     def __init__(self, model: bytes) -> None:
         import sentencepiece
 
-        check_model(model)
-        self._model = model
-        self._processor = sentencepiece.SentencePieceProcessor()
+        if len(model) > MAX_MODEL_BYTES:
+            raise InputError(f"it is larger than {MAX_MODEL_BYTES:,} bytes.")
+        sentencepiece.set_min_log_level(2)
+        processor = sentencepiece.SentencePieceProcessor()
         try:
-            self._processor.LoadFromSerializedProto(model)
-        except RuntimeError as error:
-            raise InputError(f"sentencepiece refuses the model: {error}.") from error
+            processor.LoadFromSerializedProto(model)
+            # A piece that is not UTF-8 would be found only when a text is encoded.
+            processor.id_to_piece(list(range(processor.vocab_size())))
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise InputError(
+                "it is damaged or no sentencepiece model "
+                f"({str(error).strip().rstrip('.')}); save or train it again."
+            ) from error
+        special = [
+            processor.pad_id(),
+            processor.bos_id(),
+            processor.eos_id(),
+            processor.unk_id(),
+        ]
+        if special != [PAD_ID, BOS_ID, EOS_ID, UNK_ID]:
+            raise InputError(
+                "it is a tokenizer of another kind: its ids of padding, start, end and "
+                f"unknown are {special}, and not 0, 1, 2, 3; train one of this package."
+            )
+        self._model, self._processor = model, processor
 
     @classmethod
     def train(
@@ -129,8 +136,8 @@ class Tokenizer:
         The same lines and arguments give the same vocabulary, byte for byte.
 
         Args:
-            lines: Sentences of both languages; one of more than 65,536 bytes is
-                passed over.
+            lines: Sentences of both languages; a sentence of more than 65,536 bytes is
+                ignored.
             vocab_size: Number of entries, the four special tokens included.
             byte_fallback: Spend 256 entries on single bytes, so that no text is
                 unknown. Off by default: they take a large part of a small vocabulary,
@@ -138,25 +145,22 @@ class Tokenizer:
             character_coverage: Share of the running characters, from 0.98 to 1, that
                 get an entry of their own; the rest, the rarest, are unknown or
                 spelled as bytes.
-            whole_symbols: Let a piece hold letters and punctuation together, such as
-                the `(NP` of a linearised tree; else they are always apart.
-            max_lines: Of more lines than these, a random sample is used.
-            seed: Of that sample.
+            whole_symbols: Allow pieces of letters and punctuation together, such as the
+                `(NP` of a linearised tree; otherwise they are always separated.
+            max_lines: Use a random sample if there are more lines than these.
+            seed: Decides the sample.
 
         Raises:
-            InputError: The lines hold no text, or are one; or vocab_size is more or
-                less than they allow.
+            InputError: The lines contain no text, or are one text; or vocab_size is too
+                large or too small for them.
         """
         import sentencepiece
 
         refuse_text(lines)
-
         sample = map(normalise, _sample(lines, max_lines, seed))
-        # The trainer passes over a line that holds ▅, its own mark for the unknown.
-        texts = [text.replace("▅", " ") for text in sample if text]
+        texts = [_RESERVED.sub(" ", text) for text in sample if text]
         if not texts:
             raise InputError("A tokenizer needs text: every line given was empty.")
-        sentencepiece.set_min_log_level(2)
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -173,7 +177,7 @@ class Tokenizer:
                 unk_id=UNK_ID,
                 unk_surface=UNKNOWN_AS,
                 normalization_rule_name="identity",
-                max_sentence_length=MAX_TRAINING_LINE_BYTES,
+                max_sentence_length=65_536,  # the default, 4,192, ignores some lines
                 num_threads=1,
                 minloglevel=2,
             )
@@ -189,28 +193,21 @@ class Tokenizer:
             InputError: The file is missing, cannot be read or is no such tokenizer.
         """
         try:
-            with open_ordinary(Path(path)) as stream:
-                model = stream.read(MAX_MODEL_BYTES + 1)
-        except InputError:  # a ValueError too, but a sentence already
-            raise
+            return cls(Path(path).expanduser().read_bytes())
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise InputError(f"{path} cannot be a file: {error}.") from error
-        try:
-            return cls(model)
-        except InputError as error:
+        except ValueError as error:  # the bytes are no tokenizer
             raise InputError(f"{path} cannot be used: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the tokenizer to a file that sentencepiece can read too, atomically.
 
         Raises:
-            InputError: It cannot be written; what was there before is as it was.
+            InputError: It cannot be written; an older file is then unchanged.
         """
-        with write_atomically(Path(path)) as stream:
+        with write_atomically(Path(path).expanduser()) as stream:
             stream.write(self._model)
 
     @property
@@ -228,7 +225,7 @@ class Tokenizer:
         return self._processor.encode(normalise(text))
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """`encode` for many texts, faster than one by one.
+        """`encode` for many texts, which is faster than one by one.
 
         Raises:
             InputError: texts is one text.
@@ -246,41 +243,40 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many sequences."""
-        rows = [[int(i) for i in ids] for ids in batch]  # of tensors and arrays, too
-        for row in rows:
-            self._check_ids(row)
-        # A model may write spaces side by side, or the byte of a line feed, which
-        # would shift every line after it in a file of translations.
-        return [normalise(text) for text in self._processor.decode(rows)]
+        # Normalised because a model may predict two spaces, or the byte of a line feed,
+        # which would shift every line after it in a file of translations.
+        texts = self._processor.decode([self._checked(ids) for ids in batch])
+        return [normalise(text) for text in texts]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces as they are written in the vocabulary, ▁ for a space."""
-        self._check_ids(ids)
-        return [self._processor.id_to_piece(int(i)) for i in ids]
+        return [self._processor.id_to_piece(i) for i in self._checked(ids)]
 
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        size = self.vocab_size
-        for outside in (i for i in ids if not 0 <= i < size):
+    def _checked(self, ids: Sequence[int]) -> list[int]:
+        """Ids, which may be a tensor or an array, as integers of the vocabulary."""
+        size, checked = self.vocab_size, [int(i) for i in ids]
+        for outside in (i for i in checked if not 0 <= i < size):
             raise InputError(
                 f"The id {outside} is not in this tokenizer's vocabulary of {size:,}; "
                 "use the tokenizer that the model was trained with."
             )
+        return checked
 
 
 def _sample(lines: Iterable[str], count: int, seed: int) -> list[str]:
-    """At most count lines, each with the same chance, in one pass."""
+    """At most count lines, each with the same probability, in one pass."""
     generator = random.Random(seed)
     kept: list[str] = []
     for seen, line in enumerate(lines):
         if seen < count:
             kept.append(line)
-        elif (place := generator.randrange(seen + 1)) < count:
-            kept[place] = line
+        elif (replaced := generator.randrange(seen + 1)) < count:
+            kept[replaced] = line
     return kept
 
 
 def _explain(message: str, vocab_size: int) -> str:
-    """sentencepiece's complaint as a sentence for a student."""
+    """sentencepiece's error message as a sentence for a student."""
     if found := re.search(r"set it to a value <= (\d+)", message):
         return (
             f"vocab_size={vocab_size} is too large for this text; the largest possible "
@@ -290,10 +286,5 @@ def _explain(message: str, vocab_size: int) -> str:
         return (
             f"vocab_size={vocab_size} is too small for this text; it needs at least "
             f"{found[1]}, one entry a character."
-        )
-    if "sentences_.empty()" in message:
-        return (
-            "A tokenizer needs sentences: every line is longer than "
-            f"{MAX_TRAINING_LINE_BYTES:,} bytes."
         )
     return f"sentencepiece cannot learn a vocabulary from this text: {message.strip()}"

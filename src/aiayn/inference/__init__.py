@@ -6,7 +6,6 @@ from aiayn.inference.attention_map import (
     render_attention,
 )
 from aiayn.inference.beam import beam_search, beam_search_n_best
-from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.evaluation import (
     BleuResult,
     PerplexityResult,
@@ -17,39 +16,31 @@ from aiayn.inference.evaluation import (
 from aiayn.inference.greedy import greedy_search
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    evaluating,
+    eval_mode,
     gnmt_length_penalty,
     output_limits,
 )
-from aiayn.inference.loading import load_ensemble, load_translator, save_translator
-from aiayn.inference.parsing import Parse, parse, score_parses
+from aiayn.inference.loading import load_translator, save_translator
 from aiayn.inference.translation import translate, translate_stream
-from aiayn.inference.uncached import Uncached
 
 __all__ = [
     "AttentionMap",
     "BleuResult",
-    "Ensemble",
     "Hypothesis",
-    "Parse",
     "PerplexityResult",
-    "Uncached",
     "beam_search",
     "beam_search_n_best",
     "cross_attention_map",
+    "eval_mode",
     "evaluate_bleu",
-    "evaluating",
     "exact_match_rate",
     "gnmt_length_penalty",
     "greedy_search",
-    "load_ensemble",
     "load_translator",
     "output_limits",
-    "parse",
     "perplexity",
     "render_attention",
     "save_translator",
-    "score_parses",
     "translate",
     "translate_stream",
 ]

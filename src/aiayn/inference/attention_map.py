@@ -14,11 +14,9 @@ from torch import Tensor
 
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.inference.hypothesis import evaluating, refuse_nan
+from aiayn.inference.hypothesis import eval_mode, refuse_nan
 from aiayn.inference.translation import encode_sources, search
-from aiayn.model import shift_right
-from aiayn.model.description import Translator
-from aiayn.model.recurrent import RecurrentTranslator
+from aiayn.model import Transformer, shift_right
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class AttentionMap:
 
 def cross_attention_map(
     line: str,
-    model: Translator,
+    model: Transformer,
     tokenizer: Tokenizer,
     *,
     layer: int | None = None,
@@ -55,9 +53,9 @@ def cross_attention_map(
 
     Args:
         line: The sentence.
-        model: A `Transformer`, or a `RecurrentTranslator` with attention.
+        model: On whichever device it should run.
         tokenizer: The one that the model was trained with.
-        layer: A decoder layer, counted from 1 (in `aiayn.inference.heads` from 0);
+        layer: A decoder layer, counted from 1 (in `aiayn_book.head_scores` from 0);
             None: the mean over all of them.
         head: A head, likewise counted from 1; None: the mean over all of them.
         translation: Look at the writing of this text; None: of the model's own.
@@ -105,16 +103,13 @@ def cross_attention_map(
 
 
 def _weights(
-    model: Translator, source: Sequence[int], target: Sequence[int], bos_id: int
+    model: Transformer, source: Sequence[int], target: Sequence[int], bos_id: int
 ) -> Float[Tensor, "layers heads target source"]:
     device = next(model.parameters()).device
     sources = torch.tensor([source], device=device)
     targets = shift_right(torch.tensor([target], device=device), bos_id)
-    with evaluating(model):
-        if isinstance(model, RecurrentTranslator):  # one layer with one head
-            layers = [model.attention_weights(sources, targets)[None]]
-        else:
-            layers = model.attention_weights(sources, targets).cross
+    with eval_mode(model):
+        layers = model.attention_weights(sources, targets).cross
     if not layers:
         raise InputError(
             "A model without decoder layers looks at nothing; give one that has some."

@@ -11,15 +11,15 @@ early when possible'. It does not say how; here is what we do for each sentence.
    as it is written, is better than those that were asked for; or at the longest allowed
    length, where nothing but the end token may be written.
 
-K finished outputs alone are no reason to stop, although several toolkits stop there. A
-sure model's second to fourth choices are hopeless, but three of them may be ends, at
-some early words, and then the sentence itself was never written to its end.
+K finished outputs alone are no reason to stop, although several toolkits stop there. If
+a model is confident, its second to fourth choices have a tiny probability; but they may
+be end tokens at early positions, and then the sentence itself would never be finished.
 
-A search stops before that where nothing can change any more: log-probabilities only
-fall, and no penalty is larger than that of the longest allowed length. So an unfinished
-output with log-probability p will never score more than p / lp(longest). Once the worst
-of the finished outputs that were asked for scores at least that much for the best p,
-it stops. No result depends on this rule.
+A search stops earlier if nothing can change any more. Log-probabilities only fall, and
+no penalty is larger than that of the longest allowed length. So an unfinished output
+with log-probability p never scores more than p / lp(longest). Once the worst of the
+finished outputs that were asked for scores at least that much for the best p, the
+search stops. No result depends on this rule.
 
 With K = 1 this is greedy search. With K at least the number of all outputs, it is
 exhaustive search.
@@ -29,32 +29,31 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from aiayn.errors import InputError
-from aiayn.inference.finished import Finished
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    Searchable,
+    Model,
     check_ends,
-    evaluating,
+    eval_mode,
     force_end,
     gnmt_length_penalty,
-    moved_to,
     next_log_probs,
     output_limits,
     refuse_nan,
+    to_model_device,
 )
 from aiayn.model.validation import check_sizes
 
-# No memory holds so many. Torch would say so, if its integers did not overflow.
 LARGEST = 2**50
+"""A beam that no memory holds; torch's integers would overflow."""
 
 
 def beam_search(
-    model: Searchable,
+    model: Model,
     source: Int[Tensor, "sentences source_length"],
     *,
     bos_id: int,
@@ -71,8 +70,8 @@ def beam_search(
     with the penalty of `gnmt_length_penalty`.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
-            run; the source is moved there.
+        model: A `Transformer`, or a model with its decoding methods. The source is
+            moved to its device.
         source: Token ids, padded at the end; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
@@ -82,8 +81,8 @@ def beam_search(
         max_length: None, or a limit for every output, its end token included.
 
     Returns:
-        One hypothesis a sentence. If the model rules every output out, the best start
-        of one, with a log-probability of -inf.
+        One hypothesis a sentence. If every output has probability zero, it is the best
+        beginning of one, with a log-probability of -inf.
 
     Raises:
         InputError: The model's scores are NaN, or an argument makes no sense.
@@ -111,7 +110,7 @@ def beam_search(
 
 
 def beam_search_n_best(
-    model: Searchable,
+    model: Model,
     source: Int[Tensor, "sentences source_length"],
     *,
     bos_id: int,
@@ -152,27 +151,89 @@ def beam_search_n_best(
             "the paper's is 0.6."
         )
     check_ends(model, bos_id, eos_id)
-    source = moved_to(model, source)
-    with evaluating(model):
+    source = to_model_device(model, source)
+    with eval_mode(model):
         limits = output_limits(model, source, extra_length, max_length)
         if not len(source):
             return []
         beams = _Beams(source, limits, beam_size, length_penalty, eos_id)
-        finished = Finished(len(source), num_best, source.device)
+        finished = FinishedHypotheses(len(source), num_best, source.device)
         tokens = source.new_full((len(source),), bos_id)  # (hypotheses,)
-        state = model.start(source)
+        cache = model.init_decode(source)
         while len(tokens):
-            log_probs = next_log_probs(model, tokens, state, bos_id)
-            tokens = beams.advance(log_probs, state, finished)
+            log_probs = next_log_probs(model, tokens, cache, bos_id)
+            tokens = beams.advance(log_probs, cache, finished)
         return finished.found
 
 
+class FinishedHypotheses:
+    """The outputs of each sentence that have ended.
+
+    ``best`` (their highest scores) and ``count`` have a row for each sentence that is
+    still being decoded; ``found`` has a list for each sentence of the batch.
+    """
+
+    def __init__(self, sentences: int, num_best: int, device: torch.device) -> None:
+        self.num_best = num_best
+        self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+        self.sentences = torch.arange(sentences, device=device)  # indices into found
+        self.best: Tensor = torch.full((sentences, num_best), -math.inf, device=device)
+        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
+
+    def add(
+        self,
+        ended: Bool[Tensor, "sentences candidates"],
+        prefixes: Int[Tensor, "ended written"],
+        totals: Float[Tensor, "sentences candidates"],
+        scores: Float[Tensor, "sentences candidates"],
+    ) -> None:
+        """Record candidates that have ended.
+
+        Args:
+            ended: Which ones.
+            prefixes: What each of them wrote before the end token.
+            totals: Every candidate's log-probability.
+            scores: The same over the length penalty.
+        """
+        reached = scores.masked_fill(~ended, -math.inf)
+        self.best = torch.cat([self.best, reached], dim=1).topk(self.num_best)[0]
+        self.count = self.count + ended.sum(dim=1)
+        for sentence, *fields in zip(
+            self.sentences[ended.nonzero()[:, 0]].tolist(),
+            prefixes.tolist(),
+            totals[ended].tolist(),
+            scores[ended].tolist(),
+            strict=True,
+        ):
+            self.found[sentence].append(Hypothesis(*fields))
+
+    def close(
+        self, done: Bool[Tensor, " sentences"], beginnings: Int[Tensor, "done written"]
+    ) -> None:
+        """Rank the outputs of the sentences that are done, and drop their rows.
+
+        Args:
+            done: Which ones.
+            beginnings: The output of a sentence of which none has ended.
+        """
+        for sentence, beginning in zip(
+            self.sentences[done].tolist(), beginnings.tolist(), strict=True
+        ):
+            found = self.found[sentence]
+            found = found or [Hypothesis(beginning, -math.inf, -math.inf)]
+            ranked = sorted(found, key=lambda hypothesis: -hypothesis.score)
+            self.found[sentence] = ranked[: self.num_best]
+        self.sentences, self.best, self.count = (
+            kept[~done] for kept in (self.sentences, self.best, self.count)
+        )
+
+
 class _Beams:
-    """The unfinished outputs of the sentences that are still being written.
+    """The unfinished outputs of the sentences that are still being decoded.
 
     Shapes: ``written`` (sentences, width, length) and ``log_probs`` (sentences, width),
     best first, where width is 1 at the start and then beam_size. A log-probability of
-    -inf marks a place in the beam that nothing fills.
+    -inf marks an empty slot of the beam.
     """
 
     def __init__(
@@ -188,7 +249,9 @@ class _Beams:
         """Tokens of a candidate."""
         return self.written.size(2) + 1
 
-    def advance(self, log_probs: Tensor, state: Any, finished: Finished) -> Tensor:
+    def advance(
+        self, log_probs: Tensor, cache: Any, finished: FinishedHypotheses
+    ) -> Tensor:
         """Extend every output by one token; return those tokens: (hypotheses,)."""
         totals, parents, tokens = self.candidates(log_probs)
         ends = tokens == self.eos_id  # (sentences, 2·beam_size)
@@ -201,14 +264,14 @@ class _Beams:
             finished.add(ended, prefixes, totals, scores)
 
         alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
-        # A place that nothing fills reads what the best one reads, which is possible.
+        # An empty slot reads what the best output reads, so that its input is valid.
         order = order.where(alive > -math.inf, order[:, :1])
         parents, tokens = parents.gather(1, order), tokens.gather(1, order)
         done = self.done(alive, finished)
         if done.any():
             refuse_nan(totals)
             finished.close(done, self.written[done, 0])
-        self.keep(~done, alive, parents, tokens, state)
+        self.keep(~done, alive, parents, tokens, cache)
         return tokens[~done].flatten()
 
     def candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -227,7 +290,7 @@ class _Beams:
         totals, index = totals.topk(2 * self.beam_size)  # (sentences, 2·beam_size)
         return totals, index // vocab, index % vocab
 
-    def done(self, alive: Tensor, finished: Finished) -> Tensor:
+    def done(self, alive: Tensor, finished: FinishedHypotheses) -> Tensor:
         """Which sentences need no further step: see the module's description."""
         worst, most_probable = finished.best[:, -1], alive[:, 0]
         so_far = most_probable / gnmt_length_penalty(self.length, self.alpha)
@@ -239,9 +302,9 @@ class _Beams:
         )
 
     def keep(
-        self, going: Tensor, alive: Tensor, parents: Tensor, tokens: Tensor, state: Any
+        self, going: Tensor, alive: Tensor, parents: Tensor, tokens: Tensor, cache: Any
     ) -> None:
-        """Go on with the sentences that are going on, and with the outputs chosen."""
+        """Drop finished sentences and reorder the rest."""
         sentences = going.nonzero()  # (kept, 1)
         parents, width = parents[going], self.written.size(1)
         prefixes = self.written[sentences, parents]  # (kept, beam_size, length - 1)
@@ -249,4 +312,4 @@ class _Beams:
         self.log_probs, self.limits = alive[going], self.limits[going]
         if len(sentences):
             left = sentences[:, 0] if len(sentences) < len(going) else None
-            state.select((sentences * width + parents).flatten(), left)
+            cache.reorder((sentences * width + parents).flatten(), left)

@@ -14,10 +14,8 @@ from torch.nn import functional as F
 
 from aiayn.data import Batch
 from aiayn.errors import InputError
-from aiayn.inference.ensemble import Ensemble
-from aiayn.inference.hypothesis import evaluating, log_softmax
-from aiayn.model import shift_right
-from aiayn.model.description import Translator
+from aiayn.inference.hypothesis import eval_mode, log_softmax
+from aiayn.model import Transformer, shift_right
 
 # Positions that are projected onto the vocabulary at once: bounds the memory.
 _POSITIONS = 4096
@@ -129,14 +127,15 @@ def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> fl
 
 
 def perplexity(
-    model: Translator | Ensemble, batches: Iterable[Batch], *, bos_id: int
+    model: Transformer, batches: Iterable[Batch], *, bos_id: int
 ) -> PerplexityResult:
     r"""How well a model predicts the targets, each piece from the right ones before it.
 
     $$\exp\left(-\tfrac{1}{m} \sum_t \log p(y_t \mid y_1, …, y_{t-1}, X)\right)$$
 
     Args:
-        model: On whichever device it should run.
+        model: On whichever device it should run; or another with its methods `states`
+            and `project`.
         batches: Pairs of sources and targets; padding does not count.
         bos_id: What the decoder reads first.
 
@@ -154,16 +153,16 @@ def perplexity(
     """
     device = next(model.parameters()).device
     total, tokens = 0.0, 0
-    with evaluating(model):
+    with eval_mode(model):
         for batch in batches:
             source, target = batch.source.to(device), batch.target.to(device)
             real = target != model.config.pad_id
-            states = model.states(source, shift_right(target, bos_id))[real]
+            states = model.decoder_hidden(source, shift_right(target, bos_id))[real]
             labels = target[real]  # (tokens,)
             for some, right in zip(
                 states.split(_POSITIONS), labels.split(_POSITIONS), strict=True
             ):
-                log_probs = log_softmax(model.project(some))  # (tokens, vocab)
+                log_probs = log_softmax(model.logits(some))  # (tokens, vocab)
                 total += F.nll_loss(log_probs, right, reduction="sum").item()
             tokens += len(labels)
     if not tokens:

@@ -11,19 +11,19 @@ from torch import Tensor
 
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    Searchable,
+    Model,
     check_ends,
-    evaluating,
+    eval_mode,
     force_end,
-    moved_to,
     next_log_probs,
     output_limits,
     refuse_nan,
+    to_model_device,
 )
 
 
 def greedy_search(
-    model: Searchable,
+    model: Model,
     source: Int[Tensor, "sentences source_length"],
     *,
     bos_id: int,
@@ -31,7 +31,7 @@ def greedy_search(
     extra_length: int = 50,
     max_length: int | None = None,
 ) -> list[Hypothesis]:
-    r"""Write an output for each sentence, always taking the most probable token.
+    r"""Decode each sentence, always taking the most probable token.
 
     $$y_t = \mathrm{argmax}_y\, p(y \mid y_1, …, y_{t-1}, X)$$
 
@@ -39,8 +39,8 @@ def greedy_search(
     leaves the batch.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`, on whichever device it should
-            run; the source is moved there.
+        model: A `Transformer`, or a model with its decoding methods. The source is
+            moved to its device.
         source: Token ids, padded at the end; each sentence ends in its end token.
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
@@ -48,8 +48,8 @@ def greedy_search(
         max_length: None, or a limit for every output, its end token included.
 
     Returns:
-        One hypothesis a sentence, its score the log-probability itself. If the model
-        rules every next token out: what was written so far, and -inf.
+        One hypothesis a sentence; its score is the log-probability itself. If every
+        next token has probability zero: what was written so far, with -inf.
 
     Raises:
         InputError: The model's scores are NaN, or a limit or an id makes no sense.
@@ -63,23 +63,24 @@ def greedy_search(
     (2, True)
     """
     check_ends(model, bos_id, eos_id)
-    source = moved_to(model, source)
-    with evaluating(model):
+    source = to_model_device(model, source)
+    with eval_mode(model):
         limits = output_limits(model, source, extra_length, max_length)
         return _write(model, source, limits, bos_id, eos_id) if len(source) else []
 
 
 def _write(
-    model: Searchable, source: Tensor, limits: Tensor, bos_id: int, eos_id: int
+    model: Model, source: Tensor, limits: Tensor, bos_id: int, eos_id: int
 ) -> list[Hypothesis]:
+    """One step after the other, until every sentence has ended."""
     found: dict[int, Hypothesis] = {}
-    sentences = torch.arange(len(source), device=source.device)  # still being written
+    sentences = torch.arange(len(source), device=source.device)  # not yet ended
     written = source.new_empty(len(source), 0)  # (sentences, length)
     tokens = source.new_full((len(source),), bos_id)  # (sentences,)
     first_limit = int(limits.min())
-    totals, state = 0.0, model.start(source)
+    totals, cache = 0.0, model.init_decode(source)
     while True:
-        log_probs = next_log_probs(model, tokens, state, bos_id)
+        log_probs = next_log_probs(model, tokens, cache, bos_id)
         length = written.size(1) + 1
         if length >= first_limit:
             force_end(log_probs, limits <= length, eos_id)
@@ -101,5 +102,5 @@ def _write(
             sentences, written, tokens, totals, limits = (
                 kept[keep] for kept in (sentences, written, tokens, totals, limits)
             )
-            state.select(keep, keep)
+            cache.reorder(keep, keep)  # ended sentences leave the batch
         written = torch.cat([written, tokens[:, None]], dim=1)

@@ -1,15 +1,13 @@
-"""§6.1: what every search shares: hypotheses, their score, how long they may become.
+"""§6.1: what greedy search and beam search share: hypotheses, scores, length limits.
 
-The paper leaves open what counts as a length. Here an output's length counts its end
-token, as tensor2tensor counts it, and so does an input's.
+The paper does not say what counts as a length. Here the length of an output includes
+its end token, as in tensor2tensor, and so does the length of an input.
 
-Neither padding nor the start token is ever written. The paper is silent here too, but
-no training target holds them (the loss skips padding, and the start token stands before
-the first label), so the model's opinion of them means nothing.
+Neither padding nor the start token is ever written. The paper does not say this either,
+but no training target contains them, so their predicted probabilities mean nothing.
 """
 
 import math
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from aiayn.errors import InputError
-from aiayn.machine import attend_without_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +45,24 @@ class Hypothesis:
 
 
 @runtime_checkable
-class Searchable(Protocol):
-    """What a search needs of a model: `Transformer`, `RecurrentTranslator`, `Uncached`.
+class Model(Protocol):
+    """What a search needs of a model, such as `Transformer`.
 
-    Rows of tokens and state are hypotheses, ordered by sentence, equally many for each.
+    Rows of tokens and of the cache are hypotheses, ordered by sentence, equally many
+    for each.
     """
 
     @property
     def config(self) -> Any:
         """Holds pad_id."""
 
-    def start(self, source: Tensor) -> Any:
-        """Read the source and return a state with one hypothesis a sentence."""
+    def init_decode(self, source: Tensor) -> Any:
+        """Read the source and return a cache for one hypothesis a sentence.
 
-    def step(self, tokens: Tensor, state: Any) -> Tensor:
+        Its method ``reorder(hypotheses, sentences)`` keeps some rows, in a new order.
+        """
+
+    def decode_step(self, tokens: Tensor, cache: Any) -> Tensor:
         """Read one token a hypothesis and return logits of the next: (rows, vocab)."""
         ...
 
@@ -74,7 +75,7 @@ class Searchable(Protocol):
 
 
 def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
-    r"""What a log-probability is divided by, so that long outputs stand a chance.
+    r"""The divisor of a log-probability, without which short outputs would win.
 
     $$lp(Y) = \left(\frac{5 + |Y|}{6}\right)^α$$
 
@@ -91,7 +92,7 @@ def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
 
 
 def output_limits(
-    model: Searchable,
+    model: Model,
     source: Int[Tensor, "sentences source_length"],
     extra_length: int = 50,
     max_length: int | None = None,
@@ -128,8 +129,8 @@ def output_limits(
     return limits.clamp(min=1, max=max_length)
 
 
-def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
-    """Refuse an end token that is never written: only the limit would end an output.
+def check_ends(model: Model, bos_id: int, eos_id: int) -> None:
+    """Refuse an end token that is never written: outputs would run to their limit.
 
     Raises:
         InputError: It is the start token too, as in some models, or the padding; or one
@@ -150,17 +151,12 @@ def check_ends(model: Searchable, bos_id: int, eos_id: int) -> None:
         )
 
 
-# How many blocks of `evaluating` are open for a module, and what it was in before.
-_evaluated: dict[nn.Module, tuple[int, bool]] = {}
-_counting = threading.Lock()
-
-
 @contextmanager
-def evaluating(model: Searchable) -> Iterator[None]:
-    """No dropout and no gradients inside; afterwards each module is as it was.
+def eval_mode(model: Model) -> Iterator[None]:
+    """Switch dropout and gradients off inside the block, and restore the mode after it.
 
-    Nor, on a GPU, any plan that cuDNN would make for each step's attention. Where
-    threads share a model, it is as it was when the last of their blocks ends.
+    Threads that share a model in training mode should call its ``eval()`` first: the
+    thread that leaves its block first restores the training mode for all of them.
 
     Args:
         model: What is to be evaluated.
@@ -168,40 +164,30 @@ def evaluating(model: Searchable) -> Iterator[None]:
     Paper: §5.4, whose dropout is for training.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> with evaluating(model):
+    >>> with eval_mode(model):
     ...     model.training, torch.is_grad_enabled()
     (False, False)
     >>> model.training
     True
     """
-    modules = [*model.modules()]
-    with _counting:
-        for module in modules:
-            count, training = _evaluated.get(module, (0, module.training))
-            _evaluated[module] = count + 1, training
-        model.eval()
+    training = [module for module in model.modules() if module.training]
+    model.eval()
     try:
-        device = device_of(model) or torch.device("cpu")
-        with torch.inference_mode(), attend_without_plans(device):
+        with torch.inference_mode():
             yield
     finally:
-        with _counting:
-            for module in modules:
-                count, training = _evaluated.pop(module)
-                if count > 1:
-                    _evaluated[module] = count - 1, training
-                elif training:
-                    module.training = True
+        for module in training:
+            module.training = True
 
 
-def device_of(model: Searchable) -> torch.device | None:
-    """Where the model computes, that is, has its weights; None: it has none."""
+def device_of(model: Model) -> torch.device | None:
+    """Where the model's weights are; None: it has none."""
     weights = (weight for module in model.modules() for weight in module.parameters())
     return next((weight.device for weight in weights), None)
 
 
-def moved_to(model: Searchable, source: Any) -> Any:
-    """The source where the model computes; what is no tensor is refused later."""
+def to_model_device(model: Model, source: Any) -> Any:
+    """The source on the model's device; what is no tensor is refused later."""
     device = device_of(model)
     if device is None or not isinstance(source, Tensor):
         return source
@@ -209,15 +195,15 @@ def moved_to(model: Searchable, source: Any) -> Any:
 
 
 def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"]:
-    """Logits to log-probabilities, in float32 at least, for half adds up badly."""
+    """Log-probabilities, in float32 at least, because 16 bits are too few for sums."""
     return logits.log_softmax(-1, torch.promote_types(logits.dtype, torch.float32))
 
 
 def next_log_probs(
-    model: Searchable, tokens: Int[Tensor, " rows"], state: Any, bos_id: int
+    model: Model, tokens: Int[Tensor, " rows"], cache: Any, bos_id: int
 ) -> Float[Tensor, "rows vocab"]:
-    """Log-probabilities of each hypothesis's next token; -inf: never to be written."""
-    log_probs = log_softmax(model.step(tokens, state))
+    """Log-probabilities of each hypothesis's next token; -inf: it is never written."""
+    log_probs = log_softmax(model.decode_step(tokens, cache))
     log_probs[:, model.config.pad_id] = -math.inf
     log_probs[:, bos_id] = -math.inf
     return log_probs
@@ -226,14 +212,14 @@ def next_log_probs(
 def force_end(
     log_probs: Float[Tensor, "rows vocab"], rows: Bool[Tensor, " rows"], eos_id: int
 ) -> None:
-    """Leave the rows that have reached their limit no token but the end, in place."""
+    """Allow only the end token in rows that have reached their limit, in place."""
     end = log_probs[:, eos_id].clone()
     log_probs.masked_fill_(rows[:, None], -math.inf)
     log_probs[:, eos_id] = end
 
 
 def refuse_nan(scores: Float[Tensor, "..."]) -> None:
-    """A model that scores with NaN would yield any output at all; say so instead."""
+    """Refuse scores that are NaN, from which a search would return arbitrary tokens."""
     if scores.isnan().any():
         raise InputError(
             "The model's scores are no numbers (NaN): its weights are damaged, or its "

@@ -1,24 +1,24 @@
 """From a folder or file on disk to a model that translates, and back."""
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 
-from aiayn.checkpoint import load_tensors, refuse_path, save_tensors
+from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
-from aiayn.inference.ensemble import Ensemble
+from aiayn.fast import accelerate
 from aiayn.inference.translation import check_vocabulary
 from aiayn.machine import resolve_device
-from aiayn.model.description import Translator, describe_config, restore_model
+from aiayn.model import Transformer
+from aiayn.model.description import describe_config, restore_model
 from aiayn.run import RunFolder
 
 
 def load_translator(
     path: os.PathLike | str, device: torch.device | str = "cpu"
-) -> tuple[Translator, Tokenizer]:
+) -> tuple[Transformer, Tokenizer]:
     """Load a trained model and its tokenizer, ready to translate.
 
     Args:
@@ -54,22 +54,20 @@ def load_translator(
     vocabulary = RunFolder(file.parent).tokenizer
     tokenizer = Tokenizer.load(vocabulary)
     check_vocabulary(model, tokenizer, str(vocabulary))
-    return model.to(device).eval(), tokenizer
+    return accelerate(model.to(device).eval()), tokenizer
 
 
 def save_translator(
-    model: Translator, tokenizer: Tokenizer, folder: Path | str
+    model: Transformer, tokenizer: Tokenizer, folder: Path | str
 ) -> None:
     """Save a model and its tokenizer, so that `load_translator` reads them.
 
     `train` does so by itself. This is for a model that was made otherwise: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
-    `aiayn translate` and `aiayn export` take the folder; to evaluate, resume or
-    average takes a run's.
+    `aiayn translate` takes the folder; to evaluate, resume or average takes a run's.
 
     Args:
-        model: A `Transformer` or a `RecurrentTranslator`, on any device. It is loaded
-            in 32 bits, whatever it was saved in.
+        model: On any device. It is loaded in 32 bits, whatever it was saved in.
         tokenizer: The one that it was trained with.
         folder: Made if it is not there. It gets best.safetensors and tokenizer.model;
             a model that was saved there before is replaced.
@@ -86,13 +84,12 @@ def save_translator(
     >>> torch.equal(again.output_weight, model.output_weight)
     True
     """
-    if not isinstance(model, Translator):
+    if not isinstance(model, Transformer):
         kind = type(model)
         raise InputError(
             f"What is of {kind.__module__}.{kind.__qualname__} cannot be saved as a "
-            "translator: give an aiayn Transformer or RecurrentTranslator, out of what "
-            "is wrapped around it (of torch.compile it is _orig_mod), and of an "
-            "ensemble each model alone."
+            "translator: give an aiayn Transformer, out of what is wrapped around it "
+            "(of torch.compile it is _orig_mod), and of several models each alone."
         )
     check_vocabulary(model, tokenizer)
     run = RunFolder(folder)
@@ -100,40 +97,3 @@ def save_translator(
     # The larger one first: if the disk is full, what was there stays as it was.
     save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
     tokenizer.save(run.tokenizer)
-
-
-def load_ensemble(
-    paths: Iterable[Path | str], device: torch.device | str = "cpu"
-) -> tuple[Ensemble, Tokenizer]:
-    """Load several trained models that write together, and the tokenizer they share.
-
-    Args:
-        paths: As for `load_translator`, one a model.
-        device: Where the models shall compute.
-
-    Returns:
-        The ensemble, in evaluation mode, and the tokenizer.
-
-    Raises:
-        InputError: As `load_translator`; or a model was trained with another tokenizer
-            than the first; or paths is one path.
-
-    Paper: Table 2 sets its single models beside ensembles of others.
-
-    Runs of several seeds make a good one; two checkpoints of one run show how it goes:
-
-    >>> paths = "runs/grammar/average.safetensors", "runs/grammar/best.safetensors"
-    >>> model, tokenizer = load_ensemble(paths)  # after a training
-    >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
-    """
-    refuse_path(paths)
-    paths = list(paths)  # of a glob, say, which can be read but once
-    found = [load_translator(path, device) for path in paths]
-    for path, (_, tokenizer) in zip(paths, found, strict=True):
-        if tokenizer.digest != found[0][1].digest:
-            raise InputError(
-                f"{path} was trained with another tokenizer than {paths[0]}: to write "
-                "together, models must share one. Train both on the same corpus with "
-                "the same --model.vocab-size."
-            )
-    return Ensemble([model for model, _ in found]).eval(), found[0][1]

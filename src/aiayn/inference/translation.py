@@ -10,15 +10,12 @@ from typing import Any
 from jaxtyping import Int
 from torch import Tensor
 
-from aiayn.data import Tokenizer, TokenRows, encode_lines, map_batches
+from aiayn.data import RaggedTokens, Tokenizer, encode_lines, map_batches
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
-from aiayn.inference.ensemble import Ensemble
 from aiayn.inference.greedy import greedy_search
-from aiayn.inference.hypothesis import Hypothesis
-from aiayn.model import TransformerConfig
-from aiayn.model.description import Translator
+from aiayn.inference.hypothesis import Hypothesis, Model
 
 MAX_PIECES = 1000
 """Longest sentence. The memory of attention grows with its square, and no model
@@ -30,7 +27,7 @@ _CHUNK_CHARACTERS = 1_000_000
 
 def translate(
     lines: Sequence[str],
-    model: Translator | Ensemble,
+    model: Model,
     tokenizer: Tokenizer,
     *,
     beam_size: int = 4,
@@ -45,7 +42,8 @@ def translate(
     Args:
         lines: Sentences. One that is empty, or nothing but white space and control
             characters, has an empty translation.
-        model: On whichever device it should run; or an `Ensemble` of several.
+        model: A `Transformer`, or another that `beam_search` takes, on whichever
+            device it should run.
         tokenizer: The one that the model was trained with.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: α of the length penalty.
@@ -91,7 +89,7 @@ def translate(
 
 def translate_stream(
     lines: Iterable[str],
-    model: Translator | Ensemble,
+    model: Model,
     tokenizer: Tokenizer,
     *,
     chunk_lines: int = 1000,
@@ -144,7 +142,7 @@ def _chunks(lines: Iterable[str], count: int) -> Iterator[list[str]]:
 
 
 def search(
-    model: Translator | Ensemble,
+    model: Model,
     source: Int[Tensor, "sentences source_length"],
     tokenizer: Tokenizer,
     *,
@@ -176,7 +174,7 @@ def search(
 
 
 def check_vocabulary(
-    model: Translator | Ensemble, tokenizer: Tokenizer, called: str = "The tokenizer"
+    model: Model, tokenizer: Tokenizer, called: str = "The tokenizer"
 ) -> None:
     """Refuse a tokenizer that cannot be the model's, with an InputError."""
     if tokenizer.vocab_size != model.config.vocab_size:
@@ -188,12 +186,12 @@ def check_vocabulary(
 
 def encode_sources(
     lines: Sequence[str],
-    model: Translator | Ensemble,
+    model: Model,
     tokenizer: Tokenizer,
     *,
     max_pieces: int = MAX_PIECES,
     first_line: int = 1,
-) -> TokenRows:
+) -> RaggedTokens:
     """Sentences as ids, once it is certain that the model can read all of them.
 
     Raises:
@@ -202,7 +200,7 @@ def encode_sources(
     refuse_text(lines)
     check_vocabulary(model, tokenizer)
     config = model.config
-    if isinstance(config, TransformerConfig) and config.positions == "learned":
+    if getattr(config, "positions", None) == "learned":
         max_pieces = min(max_pieces, config.max_length - 1)  # one for the end token
     rows = encode_lines(lines, tokenizer)
     pieces = rows.lengths - 1

@@ -1,25 +1,31 @@
-"""§3 of the paper: the model. `recurrent` is the baseline of §1 and §2."""
+"""§3 of the paper: the model."""
 
 from aiayn.model.attention import (
     MultiHeadAttention,
     additive_attention,
     scaled_dot_product_attention,
+    softmax_over_keys,
+    split_heads,
 )
+from aiayn.model.cache import DecoderCache, KVCache, LayerCache
 from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.feed_forward import PositionwiseFeedForward
-from aiayn.model.layers import DecoderLayer, EncoderLayer, ResidualNorm
+from aiayn.model.layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    PositionwiseFeedForward,
+    ResidualNorm,
+)
 from aiayn.model.masks import causal_mask, padding_mask, segment_mask
-from aiayn.model.positional import (
+from aiayn.model.positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.model.rotary import RotaryAttention, rotate
-from aiayn.model.segments import Segments, positions_within, restart
-from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.transformer import (
     AttentionWeights,
     Transformer,
@@ -30,18 +36,18 @@ __all__ = [
     "TABLE_3_ROWS",
     "AttentionWeights",
     "Decoder",
+    "DecoderCache",
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
+    "KVCache",
+    "LayerCache",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
     "NoPositionalEncoding",
     "PositionwiseFeedForward",
-    "RecurrentConfig",
-    "RecurrentTranslator",
     "ResidualNorm",
     "RotaryAttention",
-    "Segments",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",
     "Transformer",
@@ -49,11 +55,11 @@ __all__ = [
     "additive_attention",
     "causal_mask",
     "padding_mask",
-    "positions_within",
-    "restart",
     "rotate",
     "scaled_dot_product_attention",
     "segment_mask",
     "shift_right",
     "sinusoidal_positional_encoding",
+    "softmax_over_keys",
+    "split_heads",
 ]

@@ -1,8 +1,8 @@
 """§3.2: scaled dot-product attention, equation (1), and multi-head attention.
 
-Beside them stands additive attention (Bahdanau et al., 2015), against which §3.2.1
-compares. Nothing here differs from the paper, except that a query which may attend to
-nothing gets zeros (the paper's formula has no value there).
+Additive attention (Bahdanau et al., 2015), which §3.2.1 compares, is here too. Only one
+thing differs from the paper: a query that may attend to no key gets zeros, because the
+paper's formula has no value there.
 """
 
 import math
@@ -10,17 +10,13 @@ import math
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from aiayn.model.dropout import Dropout
-from aiayn.model.forms import is_plain
-from aiayn.model.gpu_attention import goes_to_kernels, gpu_attention
-from aiayn.model.products import Linear
-from aiayn.model.short_attention import short_attention
-from aiayn.model.validation import check_mask, check_rates, head_widths
-
-# With more keys torch's fused kernel pays on a CPU: its backward is slow below.
-FUSED_ABOVE = 128
+from aiayn.model.cache import KVCache
+from aiayn.model.validation import (
+    check_mask,
+    check_sequences,
+    head_widths,
+)
 
 
 def scaled_dot_product_attention(
@@ -57,7 +53,7 @@ def scaled_dot_product_attention(
     """
     d_k = query.size(-1)
     scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
-    weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
+    weights = softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
 
 
@@ -99,24 +95,41 @@ def additive_attention(
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     # (..., queries, keys, d_k)
     scores = hidden @ score_weight  # (..., queries, keys)
-    weights = _softmax_over_keys(scores, mask)  # (..., queries, keys)
+    weights = softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
 
 
-def _softmax_over_keys(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Weights that sum to one over the keys that the mask lets through."""
-    if scores.dtype == torch.float16:  # ends at 65,504: no infinity, since ∞ - ∞ is NaN
+def softmax_over_keys(
+    scores: Float[Tensor, "*batch queries keys"],
+    mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
+) -> Float[Tensor, "*batch queries keys"]:
+    """Turn scores into weights that sum to one over the keys that a query may see.
+
+    Args:
+        scores: How well each key matches each query.
+        mask: True where a query may attend to a key; None: everywhere.
+
+    Returns:
+        The weights. Where the mask is False they are exactly zero, and so is the whole
+        row of a query that may attend to no key.
+
+    Raises:
+        InputError: The mask is not boolean, or its shape does not fit the scores.
+
+    Paper: §3.2.1 and §3.2.3.
+    """
+    check_mask(mask, scores.shape)
+    if scores.dtype == torch.float16:  # its largest number is 65,504; ∞ - ∞ is NaN
         largest = torch.finfo(torch.float16).max
         scores = scores.clamp(-largest, largest)
     if mask is None:
         return scores.softmax(dim=-1)
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
-    # A row of nothing but -inf has no softmax (NaN): who may see nothing gets nothing.
-    return weights.masked_fill(~mask, 0.0)
+    return weights.masked_fill(~mask, 0.0)  # a row of -∞ alone would be NaN
 
 
 class MultiHeadAttention(nn.Module):
-    r"""Several attentions side by side, each in a small space of its own.
+    r"""Several attentions in parallel, each in its own low-dimensional space.
 
     $$\begin{aligned}
     \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_1, …,
@@ -126,19 +139,20 @@ class MultiHeadAttention(nn.Module):
 
     with $W^Q_i, W^K_i ∈ ℝ^{d_\text{model} × d_k}$, $W^V_i ∈ ℝ^{d_\text{model} × d_v}$
     and $W^O ∈ ℝ^{h d_v × d_\text{model}}$. The h matrices of a kind are stored as one,
-    so the 3h + 1 products of the paper become four. Without biases, as in the paper.
+    so that the 3h + 1 products of the paper become four. There are no biases.
 
     Args:
         d_model: Width of inputs and outputs.
         num_heads: The paper's h.
         d_k: Width of a head's queries and keys; None: d_model / num_heads.
         d_v: Width of a head's values; None: d_model / num_heads.
-        dropout: Probability that a weight is dropped in training (not in §5.4).
+        dropout: Probability that a weight is dropped in training; not in §5.4.
 
     Raises:
-        InputError: A size is not positive, dropout lies outside [0, 1), num_heads does
-            not divide d_model although d_k or d_v is left to follow from it, or (in a
-            call) the mask is not of True and False.
+        InputError: A size is not positive, dropout lies outside [0, 1), or num_heads
+            does not divide d_model although d_k or d_v is left out. In a call: query
+            and key are not of the same batch, or the mask is not boolean or not of a
+            shape that fits.
 
     Paper: §3.2.2.
 
@@ -158,110 +172,82 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_rates(dropout=dropout)
         self.d_k, self.d_v = head_widths(d_model, num_heads, d_k, d_v)
         self.num_heads = num_heads
-        self.dropout = Dropout(dropout)
-        self.query_projection = Linear(d_model, num_heads * self.d_k, bias=False)
-        self.key_projection = Linear(d_model, num_heads * self.d_k, bias=False)
-        self.value_projection = Linear(d_model, num_heads * self.d_v, bias=False)
-        self.output_projection = Linear(num_heads * self.d_v, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.query_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
+        self.key_projection = nn.Linear(d_model, num_heads * self.d_k, bias=False)
+        self.value_projection = nn.Linear(d_model, num_heads * self.d_v, bias=False)
+        self.output_projection = nn.Linear(num_heads * self.d_v, d_model, bias=False)
         for weight in self.parameters():
-            # The paper is silent. Glorot keeps the variance of what passes through.
-            nn.init.xavier_uniform_(weight)
+            nn.init.xavier_uniform_(weight)  # the paper does not say how
 
     def forward(
         self,
         query: Float[Tensor, "batch queries d_model"],
-        key: Float[Tensor, "batch keys d_model"],
-        value: Float[Tensor, "batch keys d_model"],
-        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
+        key: Float[Tensor, "batch keys d_model"] | None,
+        value: Float[Tensor, "batch keys d_model"] | None,
+        mask: Bool[Tensor, "*#batch_heads #queries #all_keys"] | None = None,
         need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch queries d_model"],
-        Float[Tensor, "batch heads queries keys"] | None,
-    ]:
+        cache: KVCache | None = None,
+    ) -> tuple[Float[Tensor, "batch queries d_model"], Tensor | None]:
         """Project, attend in every head, concatenate, project.
 
         Args:
-            query: The sequence that looks.
-            key: The sequence that is looked at.
-            value: What is fetched from it; nearly always the same tensor as key.
-            mask: Broadcasts against ``(batch, heads, queries, keys)``.
-            need_weights: Return the weights too. Then attention is computed step by
-                step; otherwise torch's fused kernel may compute the same in one.
+            query: The sequence that attends.
+            key: The sequence that is attended to. None: what the cache holds.
+            value: What is averaged, nearly always the same tensor as key.
+            mask: True where a query may attend to a key, of shape (queries, keys) or
+                of four dimensions that broadcast to (batch, heads, queries, keys).
+            need_weights: Return the attention weights as well.
+            cache: Keys and values of earlier positions. Those of this call are
+                appended, and the queries attend to all of them.
 
         Returns:
-            The output, and the weights (as they are before dropout) or None.
+            The output; and the weights (batch, heads, queries, keys), as they are
+            before dropout, or None.
         """
-        keys, values = self.keys_and_values(key, value)
-        return self.attend(query, keys, values, mask, need_weights)
+        check_sequences(query, key, value)
+        queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
+        keys, values = self.project_kv(key, value, cache)
+        context, weights = self.attention(queries, keys, values, mask, need_weights)
+        return self.output_projection(context.transpose(1, 2).flatten(2)), weights
 
-    def keys_and_values(
-        self,
-        key: Float[Tensor, "batch keys d_model"],
-        value: Float[Tensor, "batch keys d_model"],
-    ) -> tuple[
-        Float[Tensor, "batch heads keys d_k"], Float[Tensor, "batch heads keys d_v"]
-    ]:
-        """Project and split into heads: what a decoder keeps from step to step."""
-        keys = self._split(self.key_projection(key), self.d_k)
-        values = self._split(self.value_projection(value), self.d_v)
-        return keys, values
+    def project_query(self, query: Tensor, cache: KVCache | None = None) -> Tensor:
+        """The queries of every head: (batch, heads, queries, d_k)."""
+        return split_heads(self.query_projection(query), self.num_heads)
 
-    def attend(
-        self,
-        query: Float[Tensor, "batch queries d_model"],
-        keys: Float[Tensor, "batch heads keys d_k"],
-        values: Float[Tensor, "batch heads keys d_v"],
-        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch queries d_model"],
-        Float[Tensor, "batch heads queries keys"] | None,
-    ]:
-        """Attend to keys and values that `keys_and_values` made."""
-        check_mask(mask)
-        queries = self._split(self.query_projection(query), self.d_k)
-        context, weights = self.mix(queries, keys, values, mask, need_weights)
-        concatenated = context.transpose(1, 2).flatten(2)  # (batch, queries, heads·d_v)
-        return self.output_projection(concatenated), weights
+    def project_kv(
+        self, key: Tensor | None, value: Tensor | None, cache: KVCache | None = None
+    ):
+        """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
 
-    def mix(
-        self,
-        queries: Float[Tensor, "batch heads queries d_k"],
-        keys: Float[Tensor, "batch heads keys d_k"],
-        values: Float[Tensor, "batch heads keys d_v"],
-        mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch heads queries d_v"],
-        Float[Tensor, "batch heads queries keys"] | None,
-    ]:
-        """Equation (1) in every head, between the projections."""
-        weights = None
-        dropping = self.dropout.training and self.dropout.p > 0
-        # For short sentences a CPU is faster without the fused kernel's blocks.
-        short = keys.device.type == "cpu" and keys.size(2) <= FUSED_ABOVE
-        ours = not (need_weights or dropping)
-        if ours and goes_to_kernels(queries, keys, values):
-            context = gpu_attention(queries, keys, values, mask)
-        elif need_weights or is_plain() or (short and dropping):
-            context, weights = scaled_dot_product_attention(queries, keys, values, mask)
-            if dropping:
-                context = self.dropout(weights) @ values
-        elif short:
-            context = short_attention(queries, keys, values, mask)
-        else:
-            context = F.scaled_dot_product_attention(
-                queries,
-                keys,
-                values,
-                attn_mask=mask,
-                dropout_p=self.dropout.p if dropping else 0.0,
-            )  # (batch, heads, queries, d_v)
-        return context, weights if need_weights else None
+        With a cache they are appended to it, and all that it then holds is returned.
+        """
+        if key is None:
+            return cache.keys, cache.values
+        keys = split_heads(self.key_projection(key), self.num_heads)
+        values = split_heads(self.value_projection(value), self.num_heads)
+        return (keys, values) if cache is None else cache.append(keys, values)
 
-    def _split(self, projected: Tensor, width: int) -> Tensor:
-        """(batch, length, heads·width) -> (batch, heads, length, width)."""
-        return projected.unflatten(-1, (self.num_heads, width)).transpose(1, 2)
+    def attention(self, queries, keys, values, mask=None, need_weights=False):
+        """Equation (1) in every head: the context (batch, heads, queries, d_v)."""
+        weights = softmax_over_keys(queries @ keys.mT / math.sqrt(self.d_k), mask)
+        return self.dropout(weights) @ values, weights if need_weights else None
+
+
+def split_heads(
+    x: Float[Tensor, "batch length heads_times_width"], num_heads: int
+) -> Float[Tensor, "batch heads length width"]:
+    """Cut each vector into one part a head, and put the heads before the positions.
+
+    Args:
+        x: What a projection gave, the parts of all heads side by side.
+        num_heads: The paper's h.
+
+    Paper: §3.2.2.
+
+    >>> split_heads(torch.zeros(1, 5, 6), num_heads=2).shape
+    torch.Size([1, 2, 5, 3])
+    """
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)

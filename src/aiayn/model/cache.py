@@ -1,12 +1,12 @@
-"""What the decoder keeps while it writes, so that no step repeats an earlier one.
+"""The decoder's cache: keys and values of the positions that were written before.
 
-The paper does not speak of it; every decoder since has it. Keys and values of positions
-that were written never change (the causal mask sees to that), nor do those of the
-encoder's output. A step therefore projects one new position and attends to the rest.
+The paper does not mention it, and every implementation has one. The keys and values of
+written positions never change, because the causal mask hides all later positions from
+them; nor do those of the encoder's output. So a decoding step projects one new position
+and attends to the cached ones.
 
-Rows are hypotheses, ordered by sentence and equally many for each. The encoder's keys
-and values are kept once a *sentence*: for cross-attention, a sentence's hypotheses are
-queries of one attention.
+Rows are hypotheses, ordered by sentence, equally many for each. The keys and values of
+the encoder's output are kept once a sentence, not once a hypothesis.
 """
 
 from dataclasses import dataclass
@@ -17,28 +17,30 @@ from torch import Tensor
 
 
 @dataclass
-class LayerCache:
-    """One decoder layer's keys and values.
+class KVCache:
+    """The keys and values that one attention has computed so far.
 
     Args:
-        memory_keys: Of the encoder's output: (sentences, heads, source_length, d_k).
-        memory_values: Likewise: (sentences, heads, source_length, d_v).
-        keys: Of the positions written so far: (hypotheses, heads, written, d_k).
-        values: Likewise: (hypotheses, heads, written, d_v).
+        keys: Of all positions so far; None: there are none yet.
+        values: Likewise.
+
+    Not in the paper.
     """
 
-    memory_keys: Float[Tensor, "sentences heads source_length d_k"]
-    memory_values: Float[Tensor, "sentences heads source_length d_v"]
-    keys: Float[Tensor, "hypotheses heads written d_k"] | None = None
-    values: Float[Tensor, "hypotheses heads written d_v"] | None = None
+    keys: Float[Tensor, "rows heads length d_k"] | None = None
+    values: Float[Tensor, "rows heads length d_v"] | None = None
 
-    def extend(
+    @property
+    def length(self) -> int:
+        """How many positions it holds."""
+        return 0 if self.keys is None else self.keys.size(2)
+
+    def append(
         self,
-        keys: Float[Tensor, "hypotheses heads new d_k"],
-        values: Float[Tensor, "hypotheses heads new d_v"],
+        keys: Float[Tensor, "rows heads new d_k"],
+        values: Float[Tensor, "rows heads new d_v"],
     ) -> tuple[
-        Float[Tensor, "hypotheses heads written d_k"],
-        Float[Tensor, "hypotheses heads written d_v"],
+        Float[Tensor, "rows heads length d_k"], Float[Tensor, "rows heads length d_v"]
     ]:
         """Append the new positions and return all of them."""
         if self.keys is not None and self.values is not None:
@@ -47,38 +49,59 @@ class LayerCache:
         self.keys, self.values = keys, values
         return keys, values
 
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Keep these rows, in this order; a row may be kept several times."""
+        if self.keys is not None and self.values is not None:
+            self.keys = self.keys.index_select(0, rows)
+            self.values = self.values.index_select(0, rows)
+
 
 @dataclass
-class TransformerState:
-    """Where a batch of hypotheses stands: made by `Transformer.start`.
+class LayerCache:
+    """What one decoder layer keeps.
+
+    Args:
+        written: Keys and values of its self-attention, one row a hypothesis.
+        memory: Keys and values of the encoder's output, one row a sentence.
+
+    Not in the paper.
+    """
+
+    written: KVCache
+    memory: KVCache
+
+
+@dataclass
+class DecoderCache:
+    """What the decoder keeps between two steps; `Transformer.init_decode` makes it.
 
     Args:
         layers: One cache a decoder layer.
-        source_mask: Which source positions are words: (sentences, 1, 1, source_length).
-        position: How many tokens each hypothesis has read.
+        memory_mask: False where the source is padding: (sentences, 1, 1, source).
+        length: How many tokens each hypothesis has read.
+
+    Not in the paper.
     """
 
     layers: list[LayerCache]
-    source_mask: Bool[Tensor, "sentences 1 1 source_length"]
-    position: int = 0
+    memory_mask: Bool[Tensor, "sentences 1 1 source_length"]
+    length: int = 0
 
-    def select(
+    def reorder(
         self,
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses, in this order; a hypothesis may be kept several times.
+        """Keep these hypotheses, in this order, and drop finished sentences.
 
         Args:
-            hypotheses: Rows to keep, ordered by sentence, equally many for each.
-            sentences: Sentences to keep; None: all, in the order they stand in.
+            hypotheses: Rows to keep, ordered by sentence, equally many for each. A row
+                may be kept several times.
+            sentences: Sentences to keep; None: all of them.
         """
         for layer in self.layers:
-            if layer.keys is not None and layer.values is not None:
-                layer.keys = layer.keys.index_select(0, hypotheses)
-                layer.values = layer.values.index_select(0, hypotheses)
+            layer.written.reorder(hypotheses)
             if sentences is not None:
-                layer.memory_keys = layer.memory_keys.index_select(0, sentences)
-                layer.memory_values = layer.memory_values.index_select(0, sentences)
+                layer.memory.reorder(sentences)
         if sentences is not None:
-            self.source_mask = self.source_mask.index_select(0, sentences)
+            self.memory_mask = self.memory_mask.index_select(0, sentences)

@@ -9,11 +9,7 @@ from torch import Tensor
 
 from aiayn.errors import InputError
 from aiayn.model.config import TransformerConfig
-from aiayn.model.recurrent import RecurrentConfig, RecurrentTranslator
 from aiayn.model.transformer import Transformer
-
-ModelConfig = TransformerConfig | RecurrentConfig
-Translator = Transformer | RecurrentTranslator
 
 # Of a table of positions, which is computed and not saved: 256 MiB in float32.
 MAX_TABLE_NUMBERS = 2**26
@@ -21,16 +17,13 @@ MAX_TABLE_NUMBERS = 2**26
 # More than anybody stacks. Each takes time to make, however small it is.
 MAX_LAYERS = 10_000
 
-_KINDS = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
 
-
-def describe_config(config: ModelConfig) -> dict[str, Any]:
+def describe_config(config: TransformerConfig) -> dict[str, Any]:
     """The configuration as JSON can hold it; ``kind`` says which model it shapes."""
-    kind = "transformer" if isinstance(config, TransformerConfig) else "recurrent"
-    return {"kind": kind, **asdict(config)}
+    return {"kind": "transformer", **asdict(config)}
 
 
-def read_config(description: Any) -> ModelConfig:
+def read_config(description: Any) -> TransformerConfig:
     """What `describe_config` described.
 
     Raises:
@@ -38,18 +31,23 @@ def read_config(description: Any) -> ModelConfig:
     """
     fields = dict(description) if isinstance(description, dict) else {}
     kind = fields.pop("kind", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if kind == "recurrent":
         raise InputError(
-            f"A model's description says which kind it is of, "
-            f"{' or '.join(_KINDS)}, not {kind!r}."
+            "This model is the recurrent baseline as the first edition saved it: load "
+            "it with version 0.1 of aiayn."
+        )
+    if kind != "transformer":
+        raise InputError(
+            "A model's description says of which kind it is, transformer, and this "
+            f"one {kind!r:.60}."
         )
     try:
-        return _KINDS[kind](**fields)
+        return TransformerConfig(**fields)
     except TypeError as error:
-        raise InputError(f"This is no description of a {kind}: {error}.") from None
+        raise InputError(f"This is no description of a model: {error}.") from None
 
 
-def build_model(config: ModelConfig) -> Translator:
+def build_model(config: TransformerConfig) -> Transformer:
     """A new model of this shape, its weights drawn from torch's random numbers.
 
     Raises:
@@ -61,9 +59,7 @@ def build_model(config: ModelConfig) -> Translator:
             f"{MAX_LAYERS:,}."
         )
     try:
-        if isinstance(config, TransformerConfig):
-            return Transformer(config)
-        return RecurrentTranslator(config)
+        return Transformer(config)
     except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
         raise InputError(
             "A model of these sizes cannot be made: it needs more memory than this "
@@ -73,7 +69,7 @@ def build_model(config: ModelConfig) -> Translator:
 
 def restore_model(
     description: Any, weights: dict[str, Tensor], path: Path
-) -> Translator:
+) -> Transformer:
     """The model that a file describes, with the weights that it holds.
 
     Nothing of the size that the description claims is made before the weights have
@@ -102,7 +98,7 @@ def restore_model(
                 f"{_shape(expected.get(name))}"
             )
         if sum(table.numel() for table in outline.buffers()) > MAX_TABLE_NUMBERS:
-            raise RuntimeError(f"max_length = {config.max_length:,}")  # pyright: ignore
+            raise RuntimeError(f"max_length = {config.max_length:,}")
     except (RuntimeError, InputError) as error:
         raise InputError(
             f"{path} holds the weights of another configuration than it says: {error}."
@@ -112,17 +108,15 @@ def restore_model(
     return model
 
 
-def _layers(config: ModelConfig) -> int:
-    if isinstance(config, TransformerConfig):
-        return config.num_encoder_layers + config.num_decoder_layers
-    return 1
+def _layers(config: TransformerConfig) -> int:
+    return config.num_encoder_layers + config.num_decoder_layers
 
 
 def _shape(shape: torch.Size | None) -> str:
     return "missing" if shape is None else str(tuple(shape))
 
 
-def load_weights(model: Translator, weights: dict[str, Tensor], path: Path) -> None:
+def load_weights(model: Transformer, weights: dict[str, Tensor], path: Path) -> None:
     """Put weights that were read from path into the model.
 
     Raises:

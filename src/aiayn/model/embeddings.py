@@ -7,11 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from aiayn.model.products import linear
+from aiayn.errors import InputError
 
 
 class TokenEmbedding(nn.Module):
-    r"""Looks tokens up, times √d_model; read backwards it scores every token.
+    r"""The embedding matrix: it embeds tokens, and it scores them as the output layer.
 
     $$\mathrm{embed}(t) = \sqrt{d_\text{model}}\, E_t, \quad
     \mathrm{logits}(x) = x E^\top$$
@@ -34,19 +34,31 @@ class TokenEmbedding(nn.Module):
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        # Entries of variance 1/d_model: times √d_model they meet the sinusoids at a
-        # like size, and as an output layer they start with logits of variance one.
+        # Entries of variance 1/d_model. Times √d_model they are as large as sinusoids;
+        # and as the output layer they give logits of variance one.
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(
         self, tokens: Int[Tensor, "*batch length"]
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Look up, and scale."""
-        scale = math.sqrt(self.weight.size(1))
-        return F.embedding(tokens, self.weight) * scale
+        """The rows of these tokens, times √d_model.
+
+        Raises:
+            InputError: A token is not in the vocabulary (on a GPU, torch says so).
+        """
+        vocab_size, d_model = self.weight.shape
+        try:
+            return F.embedding(tokens, self.weight) * math.sqrt(d_model)
+        except IndexError:
+            bad = tokens[(tokens < 0) | (tokens >= vocab_size)][0]
+            raise InputError(
+                f"There is a token id {bad}, but vocab_size = {vocab_size} allows 0 to "
+                f"{vocab_size - 1}: cut the text into tokens with the tokenizer that "
+                "the model was trained with."
+            ) from None
 
     def logits(
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
-        """How well each token of the vocabulary fits x: the pre-softmax layer."""
-        return linear(x, self.weight)  # (*batch, vocab)
+        """A score for each token of the vocabulary: the pre-softmax layer."""
+        return F.linear(x, self.weight)  # (*batch, vocab)

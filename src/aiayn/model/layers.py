@@ -1,48 +1,90 @@
-r"""§3.1: the layers of encoder and decoder, each sub-layer in a residual connection.
+r"""§3.1 and §3.3: the layers of encoder and decoder, and the two stacks.
 
-Faithful by default, 'post-norm':
+Each sub-layer stands in a residual connection. The paper normalises after it
+('post-norm'), which is the default:
 
 $$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
 
-The option ``norm="pre"`` gives what tensor2tensor made its default four months after
-the paper:
+The option ``norm="pre"`` normalises before it, as tensor2tensor did by default from
+October 2017 on. Then the sum of all updates is never normalised, so a last LayerNorm
+follows each stack:
 
 $$x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))$$
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from aiayn.model.attention import MultiHeadAttention
-from aiayn.model.cache import LayerCache
+from aiayn.model.cache import KVCache, LayerCache
 from aiayn.model.config import TransformerConfig
-from aiayn.model.dropout import Dropout
-from aiayn.model.feed_forward import PositionwiseFeedForward
-from aiayn.model.forms import narrow
 from aiayn.model.rotary import RotaryAttention
 from aiayn.model.validation import check_norm
 
 
+class PositionwiseFeedForward(nn.Module):
+    r"""The same two-layer network at every position.
+
+    $$\mathrm{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2$$
+
+    with $W_1 ∈ ℝ^{d_\text{model} × d_\text{ff}}$ and
+    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$. It combines the features of one position
+    and never those of different positions.
+
+    Args:
+        d_model: Width of inputs and outputs.
+        d_ff: Width of the hidden layer.
+        dropout: Probability that a hidden unit is dropped (not in the paper).
+
+    Paper: §3.3, equation (2).
+
+    The output at one position does not depend on the others:
+
+    >>> feed_forward = PositionwiseFeedForward(d_model=4, d_ff=16)
+    >>> x = torch.randn(1, 3, 4)
+    >>> torch.allclose(feed_forward(x)[:, 1], feed_forward(x[:, 1:2])[:, 0])
+    True
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
+        for layer in (self.inner, self.outer):
+            nn.init.xavier_uniform_(layer.weight)  # the paper does not say how
+            nn.init.zeros_(layer.bias)
+
+    def forward(
+        self, x: Float[Tensor, "... length d_model"]
+    ) -> Float[Tensor, "... length d_model"]:
+        """Equation (2), at every position."""
+        hidden = self.dropout(F.relu(self.inner(x)))  # (..., length, d_ff)
+        return self.outer(hidden)  # (..., length, d_model)
+
+
 class ResidualNorm(nn.Module):
-    r"""The 'Add & Norm' around a sub-layer: `enter` before it, `leave` after it.
+    r"""'Add & Norm': a residual connection around a sub-layer, and LayerNorm.
 
     $$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
 
     Args:
-        d_model: Width of what passes through.
+        d_model: Width of its input and output.
         dropout: Probability that an entry of the sub-layer's output is dropped.
-        norm: Whether LayerNorm stands after the addition or before the sub-layer.
+        norm: Whether LayerNorm comes after the addition or before the sub-layer.
 
     Raises:
-        InputError: norm is neither "post" nor "pre", or dropout lies outside [0, 1).
+        InputError: norm is neither "post" nor "pre".
 
     Paper: §3.1; dropout: §5.4; He et al. (2016), Ba et al. (2016).
 
-    >>> around = ResidualNorm(8)
-    >>> x, update = torch.randn(2, 8), torch.randn(2, 8)  # of some sub-layer
-    >>> torch.equal(around.leave(x, update), around.norm(x + update))
+    >>> add_and_norm, x = ResidualNorm(8), torch.randn(2, 8)
+    >>> output, _ = add_and_norm(x, lambda x: (2 * x, None))
+    >>> torch.equal(output, add_and_norm.norm(x + 2 * x))
     True
     """
 
@@ -53,56 +95,25 @@ class ResidualNorm(nn.Module):
         check_norm(norm)
         self.pre = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
-    def enter(
-        self, x: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch d_model"]:
-        """What the sub-layer reads."""
-        return narrow(self.norm(x), x) if self.pre else x
-
-    def leave(
+    def forward(
         self,
         x: Float[Tensor, "*batch d_model"],
-        update: Float[Tensor, "*batch d_model"],
-    ) -> Float[Tensor, "*batch d_model"]:
-        """What the next sub-layer gets: x with the sub-layer's output added."""
-        total = x + self.dropout(update)
-        return total if self.pre else narrow(self.norm(total), x)
+        sublayer: Callable[[Tensor], tuple[Tensor, Any]],
+    ) -> tuple[Float[Tensor, "*batch d_model"], Any]:
+        """Apply the sub-layer to x and add x to what it returns.
 
+        Args:
+            x: The sequence.
+            sublayer: Returns its output and, as attention does, its weights or None.
 
-def _residual(config: TransformerConfig) -> ResidualNorm:
-    return ResidualNorm(config.d_model, config.dropout, config.norm)
-
-
-def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-    )
-
-
-def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Where positions are turned, they are here; two texts share no count of places."""
-    if config.positions != "rotary":
-        return _attention(config)
-    return RotaryAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-        config.max_length,
-    )
-
-
-def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
-    return PositionwiseFeedForward(
-        config.d_model, config.d_ff, config.activation_dropout
-    )
+        Returns:
+            The output, and what else the sub-layer returned.
+        """
+        update, weights = sublayer(self.norm(x) if self.pre else x)
+        x = x + self.dropout(update)
+        return x if self.pre else self.norm(x), weights
 
 
 class EncoderLayer(nn.Module):
@@ -141,21 +152,21 @@ class EncoderLayer(nn.Module):
         Float[Tensor, "batch length d_model"],
         Float[Tensor, "batch heads length length"] | None,
     ]:
-        """Run both sub-layers.
+        """Apply both sub-layers.
 
         Args:
             x: The sequence.
-            mask: Who may attend to whom.
+            mask: True where a query may attend to a key.
             need_weights: Return the attention weights too.
 
         Returns:
             The layer's output, and the weights or None.
         """
-        read = self.self_attention_residual.enter(x)
-        update, weights = self.self_attention(read, read, read, mask, need_weights)
-        x = self.self_attention_residual.leave(x, update)
-        update = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, update), weights
+        x, weights = self.self_attention_residual(
+            x, lambda x: self.self_attention(x, x, x, mask, need_weights)
+        )
+        x, _ = self.feed_forward_residual(x, lambda x: (self.feed_forward(x), None))
+        return x, weights
 
 
 class DecoderLayer(nn.Module):
@@ -190,67 +201,197 @@ class DecoderLayer(nn.Module):
         self.feed_forward = _feed_forward(config)
         self.feed_forward_residual = _residual(config)
 
-    def start(
+    def forward(
+        self,
+        x: Float[Tensor, "batch target_length d_model"],
+        memory: Float[Tensor, "batch source_length d_model"] | None,
+        target_mask: Bool[Tensor, "*#batch_heads #target_length #all_targets"]
+        | None = None,
+        memory_mask: Bool[Tensor, "*#batch_heads #target_length #source_length"]
+        | None = None,
+        need_weights: bool = False,
+        cache: LayerCache | None = None,
+    ) -> tuple[Float[Tensor, "batch target_length d_model"], Any, Any]:
+        """Apply the three sub-layers.
+
+        Args:
+            x: The target; with a cache, the newest token of each hypothesis.
+            memory: The encoder's output; with a cache, None.
+            target_mask: True where a target position may attend to another.
+            memory_mask: True where a target position may attend to the source.
+            need_weights: Return the attention weights too.
+            cache: What `init_cache` made of the encoder's output.
+
+        Returns:
+            The output, and the weights of self-attention and of cross-attention, each
+            (batch, heads, queries, keys), or None.
+        """
+        written = None if cache is None else cache.written
+        x, self_weights = self.self_attention_residual(
+            x,
+            lambda x: self.self_attention(x, x, x, target_mask, need_weights, written),
+        )
+
+        def attend_to_memory(x: Tensor) -> tuple[Tensor, Any]:
+            attend = self.cross_attention
+            if cache is None:
+                return attend(x, memory, memory, memory_mask, need_weights)
+            # The hypotheses of a sentence are the queries of one attention.
+            queries = x.reshape(len(cache.memory.keys), -1, x.size(2))
+            update, weights = attend(
+                queries, None, None, memory_mask, need_weights, cache.memory
+            )
+            return update.view_as(x), weights
+
+        x, cross_weights = self.cross_attention_residual(x, attend_to_memory)
+        x, _ = self.feed_forward_residual(x, lambda x: (self.feed_forward(x), None))
+        return x, self_weights, cross_weights
+
+    def init_cache(
         self, memory: Float[Tensor, "sentences source_length d_model"]
     ) -> LayerCache:
-        """Project memory once for all that will be written."""
-        return LayerCache(*self.cross_attention.keys_and_values(memory, memory))
+        """Compute the keys and values of the memory once for all decoding steps."""
+        keys, values = self.cross_attention.project_kv(memory, memory)
+        return LayerCache(KVCache(), KVCache(keys.contiguous(), values.contiguous()))
+
+
+class Encoder(nn.Module):
+    r"""A stack of encoder layers.
+
+    $$z = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(x)) …)$$
+
+    Args:
+        config: Sizes, and the number of layers.
+
+    Paper: §3.1.
+
+    >>> config = TransformerConfig.tiny()
+    >>> x = torch.randn(1, 5, config.d_model)  # embedded words, positions added
+    >>> memory, _ = Encoder(config)(x)
+    >>> memory.shape == x.shape
+    True
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        layers = range(config.num_encoder_layers)
+        self.layers = nn.ModuleList([EncoderLayer(config) for _ in layers])
+        self.norm = _final_norm(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch source_length d_model"],
+        mask: Bool[Tensor, "*#batch_heads #source_length #source_length"] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch source_length d_model"],
+        tuple[Float[Tensor, "batch heads source_length source_length"], ...],
+    ]:
+        """Apply the layers; `EncoderLayer.forward` explains the arguments.
+
+        Returns:
+            The encoder's output, and each layer's attention weights if asked for.
+        """
+        all_weights = []
+        for layer in self.layers:
+            x, weights = layer(x, mask, need_weights)
+            if need_weights:
+                all_weights.append(weights)
+        return self.norm(x), tuple(all_weights)
+
+
+class Decoder(nn.Module):
+    r"""A stack of decoder layers. Every layer attends to the same memory.
+
+    $$s = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(y, z), z) …, z)$$
+
+    Args:
+        config: Sizes, and the number of layers.
+
+    Paper: §3.1.
+
+    >>> config = TransformerConfig.tiny()
+    >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
+    >>> hidden_states, _, _ = Decoder(config)(y, memory, causal_mask(3))
+    >>> hidden_states.shape == y.shape
+    True
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        layers = range(config.num_decoder_layers)
+        self.layers = nn.ModuleList([DecoderLayer(config) for _ in layers])
+        self.norm = _final_norm(config)
 
     def forward(
         self,
         x: Float[Tensor, "batch target_length d_model"],
-        memory: Float[Tensor, "batch source_length d_model"] | LayerCache,
-        target_mask: Bool[Tensor, "*#batch_heads #target_length #written"]
+        memory: Float[Tensor, "batch source_length d_model"] | None,
+        target_mask: Bool[Tensor, "*#batch_heads #target_length #all_targets"]
         | None = None,
-        source_mask: Bool[Tensor, "#sentences 1 #target_length source_length"]
+        memory_mask: Bool[Tensor, "*#batch_heads #target_length #source_length"]
         | None = None,
         need_weights: bool = False,
+        caches: list[LayerCache] | None = None,
     ) -> tuple[
         Float[Tensor, "batch target_length d_model"],
-        Float[Tensor, "batch heads target_length written"] | None,
-        Float[Tensor, "batch heads target_length source_length"] | None,
+        tuple[Tensor, ...],
+        tuple[Tensor, ...],
     ]:
-        """Run the three sub-layers.
-
-        Args:
-            x: The target; with a cache, only its newest positions.
-            memory: The encoder's output, or the cache that `start` made of it. A cache
-                remembers the positions of x. It may hold fewer sentences than x has
-                rows: then every sentence has equally many rows, its hypotheses.
-            target_mask: Who may look at whom in the target.
-            source_mask: Which source positions may be looked at.
-            need_weights: Return the attention weights too.
+        """Apply the layers; `DecoderLayer.forward` explains the arguments.
 
         Returns:
-            The output, and the weights of self-attention and cross-attention or None.
+            The hidden states, and each layer's weights of self-attention and of
+            cross-attention if asked for.
         """
-        cache = memory if isinstance(memory, LayerCache) else self.start(memory)
-        read = self.self_attention_residual.enter(x)
-        keys, values = cache.extend(*self.self_attention.keys_and_values(read, read))
-        update, self_weights = self.self_attention.attend(
-            read, keys, values, target_mask, need_weights
-        )
-        x = self.self_attention_residual.leave(x, update)
+        all_self, all_cross = [], []
+        for number, layer in enumerate(self.layers):
+            cache = None if caches is None else caches[number]
+            x, self_weights, cross_weights = layer(
+                x, memory, target_mask, memory_mask, need_weights, cache
+            )
+            if need_weights:
+                all_self.append(self_weights)
+                all_cross.append(cross_weights)
+        return self.norm(x), tuple(all_self), tuple(all_cross)
 
-        read = self.cross_attention_residual.enter(x)
-        update, weights = self._attend_memory(read, cache, source_mask, need_weights)
-        x = self.cross_attention_residual.leave(x, update)
 
-        update = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, update), self_weights, weights
+def _residual(config: TransformerConfig) -> ResidualNorm:
+    return ResidualNorm(config.d_model, config.dropout, config.norm)
 
-    def _attend_memory(
-        self, x: Tensor, cache: LayerCache, mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Cross-attention: a sentence's hypotheses are queries of one attention."""
-        keys, values = cache.memory_keys, cache.memory_values
-        sentences, (rows, length, width) = keys.size(0), x.shape
-        hypotheses = rows // sentences if sentences else 0  # of each sentence
-        queries = x.reshape(sentences, hypotheses * length, width)
-        update, weights = self.cross_attention.attend(
-            queries, keys, values, mask, need_weights
-        )
-        if weights is not None:  # (sentences, heads, queries, source_length)
-            weights = weights.unflatten(2, (hypotheses, length))
-            weights = weights.transpose(1, 2).flatten(0, 1)  # one row a hypothesis
-        return update.view_as(x), weights
+
+def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
+    return PositionwiseFeedForward(
+        config.d_model, config.d_ff, config.activation_dropout
+    )
+
+
+def _attention(config: TransformerConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.d_model,
+        config.num_heads,
+        config.d_k,
+        config.d_v,
+        config.attention_dropout,
+    )
+
+
+def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Rotary embeddings apply to self-attention only.
+
+    Positions in the source and in the target are not comparable.
+    """
+    if config.positions != "rotary":
+        return _attention(config)
+    return RotaryAttention(
+        config.d_model,
+        config.num_heads,
+        config.d_k,
+        config.d_v,
+        config.attention_dropout,
+        config.max_length,
+    )
+
+
+def _final_norm(config: TransformerConfig) -> nn.Module:
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()

@@ -1,4 +1,4 @@
-"""§3.1 and §3.2.3: who may look at whom.
+"""§3.1 and §3.2.3: which query may attend to which key.
 
 A mask is a boolean tensor, True where a query may attend to a key, as in
 `torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere
@@ -26,7 +26,7 @@ def causal_mask(
 
     Paper: §3.1, 'predictions for position i can depend only on the known outputs at
     positions less than i': the decoder's input is shifted by one, so position i of the
-    input *is* output i - 1, and may be seen.
+    input *is* output i - 1.
 
     >>> causal_mask(3).int()
     tensor([[1, 0, 0],
@@ -68,8 +68,8 @@ def segment_mask(
     $$M_{ij} = [s_i = s_j]$$
 
     Args:
-        queries: The sentence of each query, as `Segments` numbers them.
-        keys: The sentence of each key.
+        queries: The number of each query's sentence, as `segment_ids` counts them.
+        keys: Likewise of each key.
 
     Not in the paper; rows that hold several sentences need it.
 

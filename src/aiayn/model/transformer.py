@@ -1,60 +1,58 @@
 """§3.1, Figure 1: the Transformer, which joins encoder and decoder.
 
-Differs from the paper in nothing by default. Where the paper is silent: sentences of a
-batch are padded, and padding is never attended to.
+By default nothing differs from the paper. The paper does not mention padding: here the
+sentences of a batch are padded to one length, and nothing attends to padding.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from aiayn.model.cache import TransformerState
+from aiayn.model.cache import DecoderCache
 from aiayn.model.config import TransformerConfig
-from aiayn.model.dropout import Dropout
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.forms import narrow
-from aiayn.model.masks import causal_mask, padding_mask, segment_mask
-from aiayn.model.positional import (
+from aiayn.model.layers import Decoder, DecoderLayer, Encoder
+from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
-from aiayn.model.segments import Segments, positions_within
-from aiayn.model.stacks import Decoder, Encoder
 from aiayn.model.validation import check_batch, check_tokens
 
 
 def shift_right(
-    target: Int[Tensor, "batch target_length"], start_id: int
+    target: Int[Tensor, "batch target_length"], bos_id: int
 ) -> Int[Tensor, "batch target_length"]:
-    r"""What the decoder reads while it learns to write target: 'shifted right'.
+    r"""The decoder's input in training: the target 'shifted right'.
 
-    $$(y_1, …, y_m) ↦ (\mathrm{start}, y_1, …, y_{m-1})$$
+    $$(y_1, …, y_m) ↦ (\mathrm{bos}, y_1, …, y_{m-1})$$
 
-    Position i of the result is token i - 1 of the target, so that whoever predicts
-    token i has not read it.
+    Position i of the result holds token i - 1 of the target. So the position that
+    predicts token i has not read it.
 
     Args:
-        target: What is to be written.
-        start_id: The token that stands before every target.
+        target: The tokens to predict.
+        bos_id: The token that stands before every target.
 
     Paper: Figure 1 and §3.1.
 
-    >>> shift_right(torch.tensor([[7, 8, 9]]), start_id=1)
+    >>> shift_right(torch.tensor([[7, 8, 9]]), bos_id=1)
     tensor([[1, 7, 8]])
     """
-    start = target.new_full((target.size(0), 1), start_id)
-    return torch.cat([start, target], dim=1)[:, :-1]
+    bos = target.new_full((target.size(0), 1), bos_id)
+    return torch.cat([bos, target], dim=1)[:, :-1]
 
 
 @dataclass(frozen=True)
 class AttentionWeights:
-    """Every layer's and every head's weights for one batch.
+    """The weights of every layer and every head for one batch.
 
-    Each field is a tuple with one tensor a layer, rows being queries.
+    Each field is a tuple with one tensor a layer; rows are queries.
 
     Paper: §3.2.3, and Figures 3–5.
 
@@ -66,11 +64,11 @@ class AttentionWeights:
     """
 
     encoder: tuple[Float[Tensor, "batch heads source_length source_length"], ...]
-    """The source's look at itself."""
+    """Self-attention of the source."""
     decoder: tuple[Float[Tensor, "batch heads target_length target_length"], ...]
-    """The target's look at itself, masked."""
+    """Masked self-attention of the target."""
     cross: tuple[Float[Tensor, "batch heads target_length source_length"], ...]
-    """The target's look at the source."""
+    """Attention of the target to the source."""
 
 
 class Transformer(nn.Module):
@@ -78,8 +76,11 @@ class Transformer(nn.Module):
 
     $$p(y_t \mid y_1, …, y_{t-1}, X) = \mathrm{softmax}(E s_t)$$
 
-    with the decoder's state $s_t$ and the embedding matrix E, here the output layer. A
-    call returns $E s_t$, the logits.
+    with the decoder's hidden state $s_t$ and the embedding matrix E, which is also the
+    output layer. A call returns $E s_t$, the logits.
+
+    The masks and positions of a batch may be given. Without them, sources and targets
+    are sentences padded at the end, one a row.
 
     Args:
         config: Its sizes; `TransformerConfig.base()` is the paper's.
@@ -101,7 +102,7 @@ class Transformer(nn.Module):
         )
         self.source_positions = _positions(config)
         self.target_positions = _positions(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
 
@@ -109,46 +110,65 @@ class Transformer(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
+        **masks_and_positions: Tensor | None,
     ) -> Float[Tensor, "batch target_length vocab"]:
-        """Score every next token at every position of the target.
+        """The logits of the next token at every position of the target.
 
         Args:
             source: Token ids, padded at the end with ``config.pad_id``.
             target: What the decoder reads: already shifted right (`shift_right`), and
                 padded at the end too.
+            masks_and_positions: As for `decoder_hidden`.
 
         Returns:
             Logits; those at position i are for the token after target position i.
-        """
-        return self.project(self.states(source, target))
 
-    def states(
+        Raises:
+            InputError: The ids are not of such shapes, or not in the vocabulary.
+        """
+        return self.logits(self.decoder_hidden(source, target, **masks_and_positions))
+
+    def decoder_hidden(
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
-        segments: Segments | None = None,
+        *,
+        source_mask: Bool[Tensor, "batch 1 #source_length source_length"] | None = None,
+        target_mask: Bool[Tensor, "*#batch_heads target_length target_length"]
+        | None = None,
+        memory_mask: Bool[Tensor, "batch 1 #target_length source_length"] | None = None,
+        source_positions: Int[Tensor, "batch source_length"] | None = None,
+        target_positions: Int[Tensor, "batch target_length"] | None = None,
     ) -> Float[Tensor, "batch target_length d_model"]:
-        """The decoder's last states, which `project` turns into logits.
+        """The decoder's last hidden states, which `logits` scores.
 
         Args:
             source: As in `forward`.
             target: As in `forward`.
-            segments: Where rows hold several sentences, which token is of which. Each
-                sentence gets the states that it gets in a row of its own.
+            source_mask: Where the source may attend to itself; None: not to padding.
+            target_mask: Where the target may attend to itself; None: not to later
+                positions.
+            memory_mask: Where the target may attend to the source; None: not to
+                padding.
+            source_positions: The position of each source token; None: 0, 1, 2, …
+            target_positions: Likewise of each target token.
         """
-        memory, _ = self._encode(source, segments=segments)
-        return self._decode(target, memory, source, segments=segments)[0]
+        memory, _ = self._encode(source, source_mask, source_positions)
+        hidden_states, _, _ = self._decode(
+            target, memory, source, target_mask, memory_mask, target_positions
+        )
+        return hidden_states
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        """The matrix that `project` multiplies by."""
+        """The matrix of the output layer."""
         return self.embedding("output").weight
 
-    def project(
-        self, states: Float[Tensor, "*batch d_model"]
+    def logits(
+        self, hidden_states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
-        """From states to logits, by the output matrix (paper: §3.4)."""
-        return self.embedding("output").logits(states)
+        """Score every token of the vocabulary by the output matrix (paper: §3.4)."""
+        return self.embedding("output").logits(hidden_states)
 
     def embedding(self, use: Literal["source", "target", "output"]) -> TokenEmbedding:
         """The embedding matrix for a use: the same for all three if they are tied."""
@@ -167,75 +187,85 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "batch source_length d_model"],
         source: Int[Tensor, "batch source_length"],
     ) -> Float[Tensor, "batch target_length vocab"]:
-        """Logits for a target that reads memory; source says where that is padding."""
-        return self.project(self._decode(target, memory, source)[0])
+        """Logits for a target, given the memory; source tells where that is padding."""
+        return self.logits(self._decode(target, memory, source)[0])
 
     def attention_weights(
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
     ) -> AttentionWeights:
-        """Run the model once more and return what every head looked at."""
+        """Run the model and return the attention weights of every head."""
         memory, encoder = self._encode(source, need_weights=True)
         _, decoder, cross = self._decode(target, memory, source, need_weights=True)
         return AttentionWeights(encoder, decoder, cross)
 
-    def start(
-        self,
-        source: Int[Tensor, "sentences source_length"],
-    ) -> TransformerState:
-        """Encode the source and get ready to write, one token at a time (`step`)."""
-        layers = self.decoder.start(self.encode(source))
-        return TransformerState(layers, padding_mask(source, self.config.pad_id))
+    def init_decode(
+        self, source: Int[Tensor, "sentences source_length"]
+    ) -> DecoderCache:
+        """Encode the source, and return the cache for decoding it step by step."""
+        memory = self.encode(source)
+        layers = cast(Iterable[DecoderLayer], self.decoder.layers)
+        caches = [layer.init_cache(memory) for layer in layers]
+        return DecoderCache(caches, padding_mask(source, self.config.pad_id))
 
-    def step(
-        self, tokens: Int[Tensor, " hypotheses"], state: TransformerState
+    def decode_step(
+        self, tokens: Int[Tensor, " hypotheses"], cache: DecoderCache
     ) -> Float[Tensor, "hypotheses vocab"]:
-        """Read one token a hypothesis and score the next; state moves on in place."""
-        x = self.embedding("target")(tokens[:, None])  # (hypotheses, 1, d_model)
-        x = self.dropout(self.target_positions(x, start=state.position))
-        # One query, the newest, may see all that was written: no causal mask.
-        states, _, _ = self.decoder(x, state.layers, None, state.source_mask)
-        state.position += 1
-        return self.project(states[:, 0])
+        """Read one token a hypothesis, and return the logits of the next one.
+
+        Args:
+            tokens: The newest token of each hypothesis. There may be several of each
+                sentence, and equally many of all.
+            cache: What `init_decode` returned; it is extended in place.
+        """
+        x = self._embed("target", tokens[:, None], start=cache.length)
+        # The newest position may attend to all written ones: no causal mask is needed.
+        hidden_states, _, _ = self.decoder(
+            x, None, None, cache.memory_mask, caches=cache.layers
+        )
+        cache.length += 1
+        return self.logits(hidden_states[:, 0])
 
     def _encode(
         self,
         source: Tensor,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
         need_weights: bool = False,
-        segments: Segments | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        check_tokens(source, "source", self.config.vocab_size)
-        mask = padding_mask(source, self.config.pad_id)
-        options = {}
-        if segments is not None:
-            mask = mask & segment_mask(segments.source, segments.source)
-            options["positions"] = positions_within(segments.source)
-        x = self.source_positions(self.embedding("source")(source), **options)
-        return self.encoder(narrow(self.dropout(x)), mask, need_weights)
+        check_tokens(source, "source")
+        if mask is None:
+            mask = padding_mask(source, self.config.pad_id)
+        x = self._embed("source", source, positions=positions)
+        return self.encoder(x, mask, need_weights)
 
     def _decode(
         self,
         target: Tensor,
         memory: Tensor,
         source: Tensor,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        positions: Tensor | None = None,
         need_weights: bool = False,
-        segments: Segments | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        check_tokens(target, "target", self.config.vocab_size)
+        check_tokens(target, "target")
         check_batch(target, memory, source)
-        # Padding stands at the end, where the causal mask already hides it.
-        target_mask = causal_mask(target.size(1), target.device)
-        source_mask = padding_mask(source, self.config.pad_id)
-        options = {}
-        if segments is not None:
-            target_mask = target_mask & segment_mask(segments.target, segments.target)
-            source_mask = source_mask & segment_mask(segments.target, segments.source)
-            options["positions"] = positions_within(segments.target)
-        x = self.target_positions(self.embedding("target")(target), **options)
-        return self.decoder(
-            narrow(self.dropout(x)), memory, target_mask, source_mask, need_weights
-        )
+        if target_mask is None:  # padding is at the end, where this one hides it too
+            target_mask = causal_mask(target.size(1), target.device)
+        if memory_mask is None:
+            memory_mask = padding_mask(source, self.config.pad_id)
+        x = self._embed("target", target, positions=positions)
+        return self.decoder(x, memory, target_mask, memory_mask, need_weights)
+
+    def _embed(
+        self, use: Literal["source", "target"], tokens: Tensor, **where: Any
+    ) -> Tensor:
+        """Embed tokens, add their positions, and apply dropout (paper: §5.4)."""
+        positions = self.source_positions if use == "source" else self.target_positions
+        x = self.embedding(use)(tokens)  # (batch, length, d_model)
+        return self.dropout(positions(x, **where))
 
 
 def _positions(config: TransformerConfig) -> nn.Module:

@@ -1,4 +1,4 @@
-"""What the models refuse, each in a sentence: sizes, rates, heads, masks, token ids."""
+"""Checks of what a model is given: sizes, rates, masks, token ids."""
 
 from numbers import Integral
 from typing import Any
@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.model.forms import is_transformed
 
 
 def check_sizes(minimum: int, **sizes: Any) -> None:
-    """Every size must be a whole number, NumPy's too, and not smaller than minimum."""
+    """Every size must be a whole number, NumPy's too, and at least minimum."""
     for name, size in sizes.items():
         whole = isinstance(size, Integral) and not isinstance(size, bool)
         if not whole or size < minimum:
@@ -77,31 +76,69 @@ def head_widths(
 
 
 def check_rotary(d_k: int) -> None:
-    """What is turned are pairs of numbers."""
+    """Rotary embeddings rotate pairs of entries."""
     if d_k % 2:
         raise InputError(
-            f"Rotary positions turn pairs of numbers, and d_k = {d_k} is odd: choose "
+            f"Rotary positions rotate pairs of entries, and d_k = {d_k} is odd: choose "
             "an even d_k, or other positions."
         )
 
 
-def check_mask(mask: Tensor | None) -> None:
-    """A mask must be of True and False: torch's fused kernel adds numbers to scores."""
-    if mask is not None and mask.dtype != torch.bool:
+def check_sequences(query: Tensor, key: Tensor | None, value: Tensor | None) -> None:
+    """Query, key and value must be batches of sequences, of the same sentences."""
+    given = {"query": query, "key": key, "value": value}
+    shapes = {n: tuple(x.shape) for n, x in given.items() if x is not None}
+    if any(len(shape) != 3 for shape in shapes.values()):
+        raise InputError(
+            "query, key and value must be of shape (batch, length, d_model), not "
+            f"{', '.join(map(str, shapes.values()))}: give x[None] for one sentence."
+        )
+    if key is not None and value is not None:
+        if not query.size(0) == key.size(0) == value.size(0):
+            raise InputError(
+                "query, key and value must be of as many sentences, but their shapes "
+                f"are {', '.join(map(str, shapes.values()))}: give one memory for each "
+                "query."
+            )
+        if key.size(1) != value.size(1):
+            raise InputError(
+                f"There are {key.size(1)} keys and {value.size(1)} values: each key "
+                "needs its own value."
+            )
+
+
+def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
+    """A mask must be boolean, and broadcast to the shape of the scores.
+
+    A mask of numbers is not guessed: some libraries add it to the scores. Nor is one of
+    three dimensions: its first could be sentences or heads.
+    """
+    if mask is None:
+        return
+    if mask.dtype != torch.bool:
         raise InputError(
             "A mask holds True where a query may attend to a key, and False elsewhere, "
             f"but this one is of {mask.dtype}: give mask != 0 if its ones may be "
             "attended to, mask == 0 if it is to be added to the scores."
         )
+    sizes = tuple(mask.shape)
+    fits = len(sizes) in (2, len(shape)) and all(
+        size in (1, wanted)
+        for size, wanted in zip(sizes, shape[-len(sizes) :], strict=True)
+    )
+    if not fits:
+        names = ("batch", "heads", "queries", "keys")
+        meant = ", ".join(names[-len(shape) :]) if len(shape) <= 4 else "…, keys"
+        raise InputError(
+            f"A mask of shape {sizes} does not fit scores of shape {tuple(shape)}: it "
+            f"must be (queries, keys) or ({meant}), where each size may be 1. A mask "
+            "of (batch, keys) is meant as mask[:, None, None, :], one of (batch, "
+            "queries, keys) as mask[:, None]."
+        )
 
 
-def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
-    """Tokens must be ids of the vocabulary, of shape (batch, length).
-
-    The ids themselves are looked at on the CPU only: on a GPU the look would make the
-    program wait for everything that it has queued there. A compiler and `torch.func`
-    have no numbers to look at.
-    """
+def check_tokens(tokens: Tensor, name: str) -> None:
+    """Tokens must be ids of shape (batch, length); the embedding checks the ids."""
     if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
         raise InputError(
             f"{name} must hold token ids (int64) of shape (batch, length), not "
@@ -109,14 +146,6 @@ def check_tokens(tokens: Tensor, name: str, vocab_size: int) -> None:
         )
     if tokens.size(1) == 0:
         raise InputError(f"{name} is empty: every row needs at least one token.")
-    if tokens.is_cpu and tokens.numel() and not is_transformed():
-        lowest, highest = (int(bound) for bound in tokens.aminmax())
-        if lowest < 0 or highest >= vocab_size:
-            raise InputError(
-                f"{name} holds token id {lowest if lowest < 0 else highest}, but "
-                f"vocab_size = {vocab_size} allows 0 to {vocab_size - 1}: cut the text "
-                "into tokens with the tokenizer that the model was trained with."
-            )
 
 
 def check_batch(target: Tensor, memory: Tensor, source: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.description import ModelConfig, describe_config, read_config
+from aiayn.model.description import describe_config, read_config
 from aiayn.model.validation import check_sizes, hold_python_numbers
 
 _COUNTS = (
@@ -51,8 +51,8 @@ class TrainingConfig:
     """
 
     corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, wmt14, gum, or a folder of your own, which
-    has to hold train.* and validation.*."""
+    """grammar (embedded), multi30k, tatoeba, wmt14, or a folder of your own, which has
+    to hold train.* and validation.*."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
@@ -61,7 +61,7 @@ class TrainingConfig:
     """Training pairs to take (grammar: to make); None: all that there are."""
     output: Path = Path("runs/latest")
     """Folder for configuration, tokenizer, log and checkpoints."""
-    model: ModelConfig = field(default_factory=TransformerConfig.tiny)
+    model: TransformerConfig = field(default_factory=TransformerConfig.tiny)
     """The model's sizes; its vocab_size is that of the tokenizer too."""
     max_length: int = 256
     """Pieces; longer pairs are left out: of training, which counts them, and of
@@ -105,10 +105,10 @@ class TrainingConfig:
     """auto, cpu, cuda or mps."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """bf16: torch's autocast to bfloat16; auto: where the device multiplies it fast."""
-    plain: bool = False
-    """Compute every formula in its plain form, without the tricks that make it fast."""
+    fast: bool = True
+    """Accelerate the model (`aiayn.fast`); False computes with the plain classes."""
     compile: bool = False
-    """Compile the model, a Transformer, with torch.compile; meant for a GPU."""
+    """Compile the model with torch.compile; meant for a GPU."""
     threads: int | None = None
     """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
     progress: bool = True
@@ -116,7 +116,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
-        if not isinstance(self.model, ModelConfig):
+        if not isinstance(self.model, TransformerConfig):
             raise InputError(
                 "model must be a configuration, such as TransformerConfig.base(), not "
                 f"{self.model!r:.60}."
@@ -183,6 +183,9 @@ class TrainingConfig:
             InputError: It is not such a dictionary, or one of another version.
         """
         try:
+            values = dict(values)
+            if "plain" in values:  # of the first edition
+                values["fast"] = not values.pop("plain")
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
@@ -261,28 +264,6 @@ class TrainingConfig:
             compile=True,
         )
         return replace(config, **changes)
-
-
-def check_recurrent(config: TrainingConfig) -> None:
-    """Refuse what a model that goes from word to word cannot bear.
-
-    Raises:
-        InputError: Its rows are packed, and it cannot keep their sentences apart, or it
-            is to be compiled.
-    """
-    if isinstance(config.model, TransformerConfig):
-        return
-    if config.packed_length:
-        raise InputError(
-            "A recurrent model would carry its state from one sentence of a packed row "
-            "into the next: set packed_length to None, or train a Transformer."
-        )
-    if config.compile:
-        raise InputError(
-            "A recurrent model goes from word to word, and each length of a sentence "
-            "would be compiled anew: set compile to False (of a run, in its "
-            "config.json), or train a Transformer."
-        )
 
 
 # What a field may hold, by its annotation, and in words.

@@ -1,7 +1,9 @@
 """Several processes, one training: started by ``torchrun``, or just the one.
 
-The number of processes changes who computes, not what: each takes its share of the rows
-of every batch, and gradients are those of the whole batch. The paper used eight GPUs.
+Each process takes its share of the rows of every batch, and the gradients are those of
+the whole batch. So without dropout the number of processes does not change what is
+computed. With dropout it does: every process draws its own random numbers. The paper
+used eight GPUs.
 """
 
 import atexit
@@ -46,17 +48,17 @@ class Processes:
     """Which of how many processes this is."""
 
     rank: int = 0
-    count: int = 1
+    world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this process is the one that writes files and prints."""
         return self.rank == 0
 
     def wait(self) -> None:
         """Go on when every process has come this far."""
-        if self.count > 1:
+        if self.world_size > 1:
             distributed.barrier()
 
     def any(self, flag: bool) -> bool:
@@ -64,7 +66,7 @@ class Processes:
 
         No GPU is asked, so none is waited for.
         """
-        if self.count == 1:
+        if self.world_size == 1:
             return flag
         flags = torch.tensor(int(flag))
         distributed.all_reduce(flags, op=distributed.ReduceOp.MAX)
@@ -73,22 +75,22 @@ class Processes:
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """The sum of the values over all processes; all must ask together."""
         total = values.clone()
-        if self.count > 1:
+        if self.world_size > 1:
             distributed.all_reduce(total)
         return total
 
     def gather(self, values: torch.Tensor) -> list[float]:
         """Every process's values, one after the other; all must ask together."""
         parts = [values]
-        if self.count > 1:
-            parts = [torch.empty_like(values) for _ in range(self.count)]
+        if self.world_size > 1:
+            parts = [torch.empty_like(values) for _ in range(self.world_size)]
             distributed.all_gather(parts, values)
         return torch.cat(parts).tolist()
 
     def lowest(self, value: torch.Tensor) -> int:
         """The smallest of the processes' values; all must ask together."""
         least = value.clone()
-        if self.count > 1:
+        if self.world_size > 1:
             distributed.all_reduce(least, op=distributed.ReduceOp.MIN)
         return int(least)
 

@@ -58,9 +58,9 @@ class RunningLoss:
         """
         self.restart(step)
         each = self.sums.new_tensor(totals).view(-1, 3)
-        if len(each) == self.group.count:
+        if len(each) == self.group.world_size:
             self.sums += each[self.group.rank]
-        elif self.group.first:
+        elif self.group.is_main:
             self.sums += each.sum(0)
 
     def restart(self, step: int) -> None:

@@ -37,19 +37,19 @@ class Session:
         self.config, self.run, self.data, self.trainer = config, run, data, trainer
         self.group = trainer.processes
         self.progress = Progress()
-        self.loss = RunningLoss(trainer.no_totals(), run, self.group)
+        self.loss = RunningLoss(trainer.zero_sums(), run, self.group)
         self.clock = time.perf_counter()
         self.logged_at, self.untimed_tokens = 0.0, 0.0
 
     def begin(self) -> None:
         """Open the log with what the run depends on."""
-        if self.group.first:
+        if self.group.is_main:
             self.run.tidy(step=-1)
         parameters = sum(p.numel() for p in self.trainer.model.parameters())
         self._log(
             event="begin",
             parameters=parameters,
-            processes=self.group.count,
+            processes=self.group.world_size,
             precision=str(self.trainer.dtype).removeprefix("torch."),
             data=self.data.description,
             machine=describe_machine(self.group.device),
@@ -74,7 +74,7 @@ class Session:
         self.logged_at = self.progress.seconds
         # The next record's sums hold them, its time does not.
         self.untimed_tokens = sum(progress.totals[2::3])
-        if self.group.first:
+        if self.group.is_main:
             self.run.tidy(self.progress.step)
 
     def train(self, stop: StopRequest) -> None:
@@ -84,7 +84,7 @@ class Session:
             total=config.steps,
             initial=progress.step,
             unit="step",
-            disable=None if config.progress and self.group.first else True,
+            disable=None if config.progress and self.group.is_main else True,
         )
         with bar:
             for batches in self._batches():
@@ -109,7 +109,7 @@ class Session:
 
     def finish(self) -> None:
         """Average the last checkpoints, take the average as the model, and score it."""
-        if self.group.first:
+        if self.group.is_main:
             paths = self.run.checkpoints(until=self.progress.step)
             weights, info = average_checkpoints(paths)
             self.run.require()
@@ -118,7 +118,7 @@ class Session:
         self.group.wait()
         weights, _ = load_tensors(self.run.average)
         load_weights(self.trainer.model, weights, self.run.average)
-        if self.group.first:
+        if self.group.is_main:
             self._log(event="average", **self._scores())
         self.group.wait()  # until the log is whole
 
@@ -160,7 +160,7 @@ class Session:
 
     def _validate(self) -> None:
         """Score the model, save its weights, and note whether it is the best so far."""
-        if self.group.first:
+        if self.group.is_main:
             began = time.perf_counter()
             scores = self._scores()
             self._log(event="validation", **scores)
@@ -199,7 +199,7 @@ class Session:
     def _save_state(self) -> None:
         """Write all that a resumed run needs."""
         self.progress.totals = self.group.gather(self.loss.sums)
-        if not self.group.first:
+        if not self.group.is_main:
             return
         self.progress.seconds = time.perf_counter() - self.clock
         tensors, adam_steps = self.trainer.state()
@@ -207,7 +207,7 @@ class Session:
         self.run.save_state(tensors, info)
 
     def _log(self, **record: Any) -> None:
-        if self.group.first:
+        if self.group.is_main:
             seconds = round(time.perf_counter() - self.clock, 2)
             self.run.append_log(
                 {"step": self.progress.step, "seconds": seconds} | record

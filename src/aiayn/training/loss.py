@@ -1,21 +1,18 @@
 """§5.4: cross-entropy with label smoothing.
 
-The paper gives ε = 0.1 and no formula. Here ε is spread evenly over the
-whole vocabulary, as Szegedy et al. (2016) define it and as torch does; tensor2tensor
-spreads it over all tokens but the right one.
+The paper gives ε = 0.1 and no formula. Here ε is spread evenly over the whole
+vocabulary, as Szegedy et al. (2016) define it and as torch does. tensor2tensor spreads
+it over all tokens but the right one.
 """
 
 import math
-from typing import Literal, cast
+from typing import Any, Literal
 
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from aiayn.model import Segments, Transformer, restart, shift_right
-from aiayn.model.description import Translator
-from aiayn.model.forms import is_plain, is_transformed
-from aiayn.training.chunked_loss import chunked_cross_entropy
+from aiayn.data import Batch
 
 
 def label_smoothed_cross_entropy(
@@ -25,7 +22,7 @@ def label_smoothed_cross_entropy(
     pad_id: int = 0,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Float[Tensor, ""]:
-    r"""Cross-entropy against a target that is 1 - ε sure of the right token.
+    r"""Cross-entropy against a target that gives the right token 1 - ε (and ε / V).
 
     $$q(t) = (1 - ε)\, [t = y] + ε / V, \quad L = -\sum_t q(t) \log p(t)$$
 
@@ -38,11 +35,11 @@ def label_smoothed_cross_entropy(
             'sum'.
 
     Returns:
-        The loss in nats. Its least possible value is the entropy of q, not zero.
+        The loss in nats. Its minimum is the entropy of q, not zero.
 
     Paper: §5.4; Szegedy et al. (2016), §7.
 
-    A model that knows nothing loses ln V, whatever the smoothing:
+    For a uniform prediction the loss is ln V, whatever the smoothing:
 
     >>> logits, target = torch.zeros(1, 3, 8), torch.tensor([[5, 2, 0]])
     >>> label_smoothed_cross_entropy(logits, target)  # the padding does not count
@@ -57,111 +54,103 @@ def label_smoothed_cross_entropy(
     )
 
 
-class TrainingObjective(nn.Module):
-    """The number that training makes small, as one module from batch to loss.
+class Criterion(nn.Module):
+    """The training loss of a batch, from token ids to two sums in nats.
 
-    A module, so that `DistributedDataParallel` and `torch.compile` see all of it. Only
-    positions that are not padding are projected onto the vocabulary, the most costly
-    product of a small model (compiled, or on a GPU that is not told where they are, all
-    are: without a pause).
+    It is a module, so that `DistributedDataParallel` and `torch.compile` see all of it.
 
     Args:
-        model: What learns.
+        model: A `Transformer`, or a model with the same `decoder_hidden` and `logits`.
         smoothing: The paper's ε.
         bos_id: What the decoder reads before the first token.
-        end_id: What ends a sentence, if rows hold several of them; None: they do not.
+        packed: Whether rows hold several sentences (`aiayn.data.pack_pairs`).
 
     Paper: §5.4.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> objective = TrainingObjective(model, smoothing=0.1, bos_id=1)
+    >>> criterion = Criterion(model, smoothing=0.1, bos_id=1)
     >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 2]])
-    >>> smoothed, plain = objective(source, target)
-    >>> smoothed.requires_grad, plain.requires_grad  # one to learn by, one to report
+    >>> smoothed, plain = criterion(source, target)
+    >>> smoothed.requires_grad, plain.requires_grad  # one to minimise, one to report
     (True, False)
     """
 
     def __init__(
-        self,
-        model: Translator,
-        smoothing: float,
-        bos_id: int,
-        end_id: int | None = None,
+        self, model: Any, smoothing: float, bos_id: int, packed: bool = False
     ) -> None:
         super().__init__()
-        self.model = model
+        self.model: Any = model
         self.smoothing = smoothing
         self.bos_id = bos_id
-        self.end_id = end_id
+        self.packed = packed
+        self.pad_id: int = model.config.pad_id
 
     def forward(
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
-        places: Int[Tensor, " tokens"] | None = None,
+        indices: Int[Tensor, " tokens"] | None = None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Sums over target tokens, in nats: the smoothed loss and the plain one.
+        """The sums of the smoothed and of the plain loss over all target tokens.
 
         Args:
             source: Padded token ids, on the model's device.
             target: Likewise, as labels: not shifted.
-            places: What `real_places` finds in the target, on the same device. None:
-                a CPU looks for them; a compiler, `torch.func`, or a GPU, which would
-                be waited for, projects every position and leaves padding out of the
-                sums.
+            indices: What `non_pad_indices` finds in the target. With them, only these
+                positions are projected onto the vocabulary, the most expensive product
+                of a small model. Without, all are, and padding is left out of the sums.
         """
-        states = self._states(source, target)
-        pad_id = self.model.config.pad_id
-        if places is None:
-            if is_transformed() or not target.is_cpu:
-                return self._plain(states, target, pad_id)
-            places = real_places(target, pad_id)
-        states = states.flatten(0, 1).index_select(0, places)  # (tokens, d_model)
-        labels = target.flatten().index_select(0, places)  # (tokens,)
-        if is_plain():
-            return self._plain(states, labels)
-        return chunked_cross_entropy(
-            states, self.model.output_weight, labels, self.smoothing
-        )
+        batch = Batch(source, target, self.pad_id, self.packed)
+        hidden_states = self.model.decoder_hidden(
+            source,
+            batch.decoder_input(self.bos_id),
+            source_mask=batch.source_mask,
+            target_mask=batch.target_mask,
+            memory_mask=batch.memory_mask,
+            source_positions=batch.source_positions,
+            target_positions=batch.target_positions,
+        )  # (batch, target_length, d_model)
+        if indices is None:
+            return self.loss(hidden_states, target)
+        return self.loss(*self.select(hidden_states, target, indices))
 
-    def _states(self, source: Tensor, target: Tensor) -> Tensor:
-        shifted = shift_right(target, self.bos_id)
-        if self.end_id is None:
-            return self.model.states(source, shifted)
-        segments = Segments.of(source, target, self.end_id)
-        shifted = restart(shifted, segments.target, self.bos_id)
-        model = cast(Transformer, self.model)  # no other takes such rows
-        return model.states(source, shifted, segments)
-
-    def _plain(
-        self, states: Tensor, target: Tensor, pad_id: int = -1
-    ) -> tuple[Tensor, Tensor]:
-        """The same with all logits in memory; every position but padding counts."""
-        logits = self.model.project(states)
+    def loss(
+        self, hidden_states: Tensor, labels: Tensor
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """The two sums, given the decoder's hidden states."""
+        logits = self.model.logits(hidden_states)
         smoothed, plain = (
-            label_smoothed_cross_entropy(logits, target, smoothing, pad_id, "sum")
+            label_smoothed_cross_entropy(logits, labels, smoothing, self.pad_id, "sum")
             for smoothing in (self.smoothing, 0.0)
         )
         return smoothed, plain.detach()
 
+    @staticmethod
+    def select(
+        hidden_states: Tensor, labels: Tensor, indices: Tensor
+    ) -> tuple[Float[Tensor, "tokens d_model"], Int[Tensor, " tokens"]]:
+        """The hidden states and labels of some positions, counted row after row."""
+        hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)
+        return hidden_states, labels.flatten().index_select(0, indices)
 
-def real_places(
+
+def non_pad_indices(
     target: Int[Tensor, "batch length"], pad_id: int
 ) -> Int64[Tensor, " tokens"]:
-    """Where a batch's tokens stand that are not padding, counted row after row.
+    """The positions of a batch that are not padding, counted row after row.
 
     Args:
         target: Token ids.
         pad_id: What fills short rows.
 
-    >>> real_places(torch.tensor([[8, 2, 0], [9, 8, 2]]), pad_id=0)
+    >>> non_pad_indices(torch.tensor([[8, 2, 0], [9, 8, 2]]), pad_id=0)
     tensor([0, 1, 3, 4, 5])
     """
     return (target != pad_id).flatten().nonzero()[:, 0]
 
 
 def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:
-    r"""The least that a smoothed loss can be: the entropy of its target, in nats.
+    r"""The minimum of a smoothed loss: the entropy of its target, in nats.
 
     $$H(q) = -\sum_t q(t) \log q(t), \quad q(t) = (1 - ε)\, [t = y] + ε / V$$
 
@@ -169,7 +158,7 @@ def smoothing_floor(vocab_size: int, smoothing: float = 0.1) -> float:
         vocab_size: V.
         smoothing: The paper's ε.
 
-    Paper: §5.4, which does not speak of it.
+    Paper: §5.4 does not mention it.
 
     >>> round(smoothing_floor(37_000), 3)
     1.377

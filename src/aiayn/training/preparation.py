@@ -10,19 +10,18 @@ from aiayn.data import (
     PAD_ID,
     TREES,
     EncodedPairs,
-    LinesOnDisk,
+    MemmapLines,
     ParallelText,
+    RaggedTokens,
     TokenBatches,
     Tokenizer,
-    TokenRows,
     encode_pairs,
     load_corpus,
     pack_pairs,
 )
 from aiayn.errors import InputError
-from aiayn.model import TransformerConfig
 from aiayn.run import RunFolder
-from aiayn.training.config import TrainingConfig, check_recurrent
+from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 
 
@@ -40,18 +39,16 @@ class TrainingData:
 
 
 def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that does not go with these batches, or not with a compiler.
+    """Refuse a model that does not go with these batches.
 
     Raises:
-        InputError: Its padding is not the tokenizer's, or it is refused by
-            `check_recurrent`.
+        InputError: Its padding is not the tokenizer's.
     """
     if config.model.pad_id != PAD_ID:
         raise InputError(
             f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
             f"with {PAD_ID}, as the tokenizer has it: leave it out."
         )
-    check_recurrent(config)
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
@@ -69,7 +66,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
             "another --output."
         )
     group.wait()  # until every process has looked
-    if group.first:
+    if group.is_main:
         run.tokenizer.unlink(missing_ok=True)
         for path in run.path.glob("pairs.*.npy"):
             path.unlink()
@@ -89,16 +86,16 @@ def prepare_data(
     options = {}
     if config.corpus == "grammar" and config.corpus_size is not None:
         options["size"] = config.corpus_size
-    if not group.first:
+    if not group.is_main:
         group.wait()  # the first fetches it and puts it together
     corpus = load_corpus(
         config.corpus, source=config.source, target=config.target, **options
     )
-    if group.first:
+    if group.is_main:
         group.wait()  # here the others begin
     # Both before anything is made of one: to encode a large corpus takes its time.
     text, validation_text = corpus.train[: config.corpus_size], corpus.validation
-    if group.first and not run.tokenizer.exists():
+    if group.is_main and not run.tokenizer.exists():
         tokenizer = Tokenizer.train(
             chain(text.source, text.target),
             config.model.vocab_size,
@@ -138,7 +135,7 @@ def prepare_data(
 def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
     """Refuse pairs for which a learned table of positions has no rows."""
     model = config.model
-    if not isinstance(model, TransformerConfig) or model.positions != "learned":
+    if model.positions != "learned":
         return
     longest = max(
         int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)
@@ -192,12 +189,12 @@ def _encode(
         length = config.packed_length
         return pairs if length is None else pack_pairs(pairs, length)
 
-    if not isinstance(text.source, LinesOnDisk):
+    if not isinstance(text.source, MemmapLines):
         return encode()
-    if group.first and len(list(run.path.glob("pairs.*.npy"))) < 4:
+    if group.is_main and len(list(run.path.glob("pairs.*.npy"))) < 4:
         pairs = encode()
         run.require()
         pairs.source.save(run.pairs["source"])
         pairs.target.save(run.pairs["target"])
     group.wait()
-    return EncodedPairs(**{side: TokenRows.open(p) for side, p in run.pairs.items()})
+    return EncodedPairs(**{side: RaggedTokens.open(p) for side, p in run.pairs.items()})

@@ -10,15 +10,13 @@ import torch
 from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.files import hold
-from aiayn.machine import resolve_device, resolve_precision
-from aiayn.model.description import Translator, build_model
-from aiayn.model.forms import plain_form
+from aiayn.machine import resolve_device
+from aiayn.model import Transformer
+from aiayn.model.description import build_model
 from aiayn.run import RunFolder
-from aiayn.training.allocator import keep_freed_memory
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.interrupt import stop_request
-from aiayn.training.kernel_cache import size_kernel_caches
 from aiayn.training.loop import Session
 from aiayn.training.preparation import check_model, prepare_data, prepare_folder
 from aiayn.training.trainer import Trainer
@@ -33,7 +31,7 @@ class TrainingResult:
 
     run: RunFolder
     """The folder, and where each file lies in it."""
-    model: Translator
+    model: Transformer
     """The model, averaged over the last checkpoints (§6.1), in evaluation mode."""
     tokenizer: Tokenizer
     """The one that the model was trained with."""
@@ -107,30 +105,16 @@ def resume_training(
     return _run(replace(config, output=Path(path), **changes), resume=True)
 
 
-def tune_process(device: torch.device, dtype: torch.dtype) -> None:
-    """Settings of this process that change nothing but the time a training takes.
-
-    Args:
-        device: Where it computes.
-        dtype: What its products are computed in.
-    """
-    if device.type == "cpu":
-        keep_freed_memory()
-        size_kernel_caches(dtype)
-
-
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     check_model(config)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     device = resolve_device(config.device)
-    tune_process(device, resolve_precision(config.precision, device))
     run = RunFolder(config.output)
     with (
         processes(device) as group,
-        plain_form(config.plain),
         # One that was moved away in between is not made anew.
-        hold(run.path, make=not resume) if group.first else nullcontext(),
+        hold(run.path, make=not resume) if group.is_main else nullcontext(),
     ):
         if not resume:
             prepare_folder(config, run, group)
@@ -141,7 +125,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         trainer = Trainer(config, model, data.tokenizer.bos_id, group)
         session = Session(config, run, data, trainer)
         session.resume() if saved else session.begin()
-        if resume and group.first:
+        if resume and group.is_main:
             run.require()
             write_json(run.config, config.as_dict(), make_folder=False)
         with stop_request() as stop:

@@ -5,7 +5,7 @@ from functools import partial
 from math import comb
 
 from aiayn.errors import InputError
-from aiayn.trees import delinearise
+from aiayn.parsing import delinearise
 from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 

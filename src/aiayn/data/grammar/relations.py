@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from aiayn.data.grammar.anaphora import FEELINGS
 from aiayn.data.grammar.sample import GrammarSample
-from aiayn.trees import Tree
+from aiayn.data.trees import Tree
 
 Relations = dict[str, list[tuple[int, int]]]
 

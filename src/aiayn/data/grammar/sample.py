@@ -5,7 +5,7 @@ from functools import cache
 
 from aiayn.data.grammar.german_order import SOFT_COMMA
 from aiayn.data.grammar.phrases import Draft, Word
-from aiayn.trees import Tree
+from aiayn.data.trees import Tree
 
 _ATTACHED = frozenset({".", ",", "?", "'s"})
 

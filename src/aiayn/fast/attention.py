@@ -1,0 +1,52 @@
+"""Which way of computing equation (1) is the fastest, for each batch.
+
+On a CPU it is `short_attention` for short sentences and torch's fused kernel for long
+ones. On a GPU it is our own kernels (`gpu_attention`) for short sentences, and torch's
+for long ones. Where weights are asked for, or dropped on a CPU, it is the formula.
+"""
+
+import torch
+from torch.nn import functional as F
+
+from aiayn.fast.conditions import is_transformed
+from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
+from aiayn.fast.short_attention import short_attention
+from aiayn.model.attention import MultiHeadAttention
+from aiayn.model.rotary import RotaryAttention
+from aiayn.model.validation import check_mask
+
+MAX_SHORT = 128
+"""Keys up to which torch's fused kernel is the slower one on a CPU."""
+
+
+class FastMultiHeadAttention(MultiHeadAttention):
+    """`MultiHeadAttention`, with the fastest kernel for its sizes."""
+
+    def attention(self, queries, keys, values, mask=None, need_weights=False):
+        """The context of equation (1), and the weights or None."""
+        dropping = self.dropout.training and self.dropout.p > 0
+        compiling = torch.compiler.is_compiling()
+        short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
+        by_formula = (
+            need_weights
+            or (short and dropping)
+            or (compiling and not (keys.is_cuda and not dropping))
+            or (not compiling and is_transformed())
+        )
+        if by_formula:
+            return super().attention(queries, keys, values, mask, need_weights)
+        check_mask(mask, torch.Size([*queries.shape[:3], keys.size(2)]))
+        if not dropping and (compiling or has_kernels_for(queries, keys, values)):
+            return gpu_attention(queries, keys, values, mask), None
+        if short:
+            return short_attention(queries, keys, values, mask), None
+        dropout_p = self.dropout.p if dropping else 0.0
+        with disable_cudnn_sdpa(keys.device):
+            context = F.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=mask, dropout_p=dropout_p
+            )  # (batch, heads, queries, d_v)
+        return context, None
+
+
+class FastRotaryAttention(RotaryAttention, FastMultiHeadAttention):
+    """`RotaryAttention`, with the fastest kernel for its sizes."""

@@ -1,0 +1,52 @@
+"""Autocast's types: layers read and write the narrow type, not only their products.
+
+Autocast converts the factors of each product to bfloat16 and leaves all else in 32
+bits. Then every sub-layer reads and writes 32-bit numbers and converts them for each of
+its products. If a layer's input is narrow already, it stays narrow, but for the
+statistics of LayerNorm. On a GPU each conversion would be a kernel of its own, so this
+pays only where a compiler merges it with another.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from aiayn.fast.conditions import is_transformed
+from aiayn.model.layers import ResidualNorm
+from aiayn.model.transformer import Transformer
+
+
+def cast_to_autocast(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """x in autocast's narrow type, where autocast is on and the conversion pays."""
+    kind = x.device.type
+    compiling = torch.compiler.is_compiling()
+    pays = compiling if kind == "cuda" else kind == "cpu" and not is_transformed()
+    if not pays or not torch.is_autocast_enabled(kind):
+        return x
+    return x.to(torch.get_autocast_dtype(kind))
+
+
+class FastResidualNorm(ResidualNorm):
+    """`ResidualNorm`, whose output is as narrow as its input."""
+
+    def forward(self, x: Tensor, sublayer: Any) -> tuple[Tensor, Any]:
+        """LayerNorm(x + Dropout(Sublayer(x))), or the pre-norm form."""
+        update, weights = sublayer(self._normalise(x) if self.pre else x)
+        x = x + self.dropout(update)
+        return x if self.pre else self._normalise(x), weights
+
+    def _normalise(self, x: Tensor) -> Tensor:
+        kind = x.device.type
+        narrow = torch.is_autocast_enabled(kind) and (
+            x.dtype == torch.get_autocast_dtype(kind)
+        )
+        return cast_to_autocast(self.norm(x)) if narrow else self.norm(x)
+
+
+class FastTransformer(Transformer):
+    """`Transformer`, whose first layer reads the narrow type."""
+
+    def _embed(self, *args: Any, **where: Any) -> Tensor:
+        return cast_to_autocast(super()._embed(*args, **where))

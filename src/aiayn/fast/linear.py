@@ -1,0 +1,156 @@
+"""x Wᵀ + b by oneDNN, on processors where torch's usual library is slow.
+
+Most of a training step is spent in this product. Torch computes 32-bit products with
+MKL, which leaves half of the arithmetic unused on some processors that are not Intel's.
+oneDNN, which torch contains too and uses for 16-bit products, does not: on one AMD EPYC
+a training step in fp32 took two thirds of the time; on an older one (Zen 4) it gains
+little. The results differ in the order of summation only. `FlopCounterMode` does not
+count these products: count inside `aiayn.fast.disabled`.
+"""
+
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from aiayn.fast.conditions import first_order, is_transformed
+from aiayn.model.embeddings import TokenEmbedding
+
+MIN_SIZE = 2**22
+"""Multiplications below which a call costs more than it saves: about 0.02 ms."""
+
+
+class FastLinear(nn.Linear):
+    """`torch.nn.Linear`, computed by `linear`."""
+
+    def forward(
+        self, input: Float[Tensor, "*rows inputs"]
+    ) -> Float[Tensor, "*rows outputs"]:
+        """x Wᵀ + b."""
+        return linear(input, self.weight, self.bias)
+
+
+class FastTokenEmbedding(TokenEmbedding):
+    """`TokenEmbedding`, whose output layer is computed by `linear`."""
+
+    def logits(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocab"]:
+        """A score for each token of the vocabulary."""
+        return linear(x, self.weight)
+
+
+def linear(
+    x: Float[Tensor, "*rows inputs"],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"] | None = None,
+) -> Float[Tensor, "*rows outputs"]:
+    """`torch.nn.functional.linear`, with its gradient, by the faster library."""
+    if is_transformed() or not _goes_to_onednn(x, weight):
+        return F.linear(x, weight, bias)
+    if not torch.is_grad_enabled():
+        return product(x, weight, bias)
+    return _Linear.apply(x, weight, bias)
+
+
+def product(
+    x: Float[Tensor, "*rows inputs"],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"] | None = None,
+) -> Float[Tensor, "*rows outputs"]:
+    """`torch.nn.functional.linear` by the faster library, without a gradient.
+
+    Args:
+        x: Any number of rows.
+        weight: Of any strides: a transposed view costs nothing.
+        bias: None: no bias.
+    """
+    if _goes_to_onednn(x, weight):
+        bias = None if bias is None else bias.contiguous()  # oneDNN ignores strides
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return F.linear(x, weight, bias)
+
+
+def weight_gradient(
+    grad_output: Float[Tensor, "rows outputs"], x: Float[Tensor, "rows inputs"]
+) -> Float[Tensor, "outputs inputs"]:
+    """The gradient of W in x Wᵀ: one more product, grad_outputᵀ x.
+
+    Both factors are transposed, and oneDNN copies its first factor if that is
+    transposed. So the narrower one comes first: with 8,000 outputs and 256 inputs the
+    product takes little more than half of the time.
+
+    Args:
+        grad_output: The gradient of x Wᵀ.
+        x: What was multiplied.
+    """
+    if grad_output.size(1) > x.size(1) and _goes_to_onednn(x.T, grad_output.T):
+        return product(x.T, grad_output.T).T
+    return product(grad_output.T, x.T)
+
+
+class _Linear(torch.autograd.Function):
+    """`product`, whose gradients are two more products."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return product(x, weight, bias)
+
+    @staticmethod
+    @first_order
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grad_outputs: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        grad_output, needed = grad_outputs[0], ctx.needs_input_grad
+        rows = grad_output.flatten(0, -2)  # (rows, outputs)
+        return (
+            product(grad_output, weight.T) if needed[0] else None,
+            weight_gradient(rows, x.flatten(0, -2)) if needed[1] else None,
+            rows.sum(0) if needed[2] else None,
+        )
+
+
+def _goes_to_onednn(x: Tensor, weight: Tensor) -> bool:
+    return (
+        x.dtype == weight.dtype == torch.float32
+        and x.device.type == "cpu"
+        and x.dim() > 1
+        and x.numel() * weight.size(0) >= MIN_SIZE
+        and _mkl_is_slow()
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+@cache
+def _mkl_is_slow() -> bool:
+    """Whether torch would use MKL on a processor that is not Intel's."""
+    return (
+        torch.backends.mkl.is_available()
+        and torch.backends.mkldnn.is_available()
+        and _onednn_multiplies()
+        and "AuthenticAMD" in _vendor()
+    )
+
+
+def _onednn_multiplies() -> bool:
+    """Whether this torch has the private operation, with the signature that we use."""
+    try:
+        one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
+        return torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "") == 1
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def _vendor() -> str:
+    """The maker of the processor, among other words."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        return cpuinfo.read_text(errors="replace")
+    return platform.processor()

@@ -1,0 +1,40 @@
+"""§6.3 of the paper: the model that translates parses English, too.
+
+Trees as strings stand in `aiayn.data.trees`, since corpora are made of them. Here what
+a model wrote becomes a tree again (`parse`, `repair`) and is scored by its brackets.
+
+Paper: §6.3.
+"""
+
+from aiayn.data.trees import (
+    Span,
+    Tree,
+    cut_function_tags,
+    delinearise,
+    linearise,
+    parse_tree,
+    tree_pairs,
+)
+from aiayn.parsing.parser import Parse, parse, score_parses
+from aiayn.parsing.scores import BracketScore, bracket_score, brackets
+from aiayn.parsing.tree_repair import repair, with_tags
+from aiayn.parsing.treebank import load_treebank
+
+__all__ = [
+    "BracketScore",
+    "Parse",
+    "Span",
+    "Tree",
+    "bracket_score",
+    "brackets",
+    "cut_function_tags",
+    "delinearise",
+    "linearise",
+    "load_treebank",
+    "parse",
+    "parse_tree",
+    "repair",
+    "score_parses",
+    "tree_pairs",
+    "with_tags",
+]

@@ -1,0 +1,87 @@
+"""§6.3, Table 4: labelled brackets, compared as `evalb` compares them.
+
+Scores follow the conventions of `evalb` with its usual parameter file: see `brackets`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aiayn.data.trees import Span, Tree, without_function
+from aiayn.errors import InputError
+
+ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
+PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
+TRACE_TAG = "-NONE-"
+"""Over what was not said, where the Penn Treebank marks that something was moved."""
+
+
+class BracketScore(NamedTuple):
+    """Labelled bracket precision, recall and their harmonic mean, between 0 and 1."""
+
+    precision: float
+    """The share of the predicted brackets that are right."""
+    recall: float
+    """The share of the right brackets that were predicted."""
+    f1: float
+    """Their harmonic mean."""
+
+
+def brackets(tree: Tree) -> Counter[Span]:
+    """The multiset of labelled constituents that is compared, as `evalb` counts them.
+
+    Left out are preterminals, the document's root (`ROOT`, `TOP`, no label),
+    punctuation and traces (`-NONE-`): positions count the other words only, and a
+    constituent without any of them is dropped. Function tags are cut off (`NP-SBJ`
+    counts as `NP`), and `PRT` counts as `ADVP`.
+
+    Args:
+        tree: Its tags must be the sentence's own.
+    """
+    kept = [0]  # kept[i]: words among the first i that count
+    for tag in tree.tags:
+        kept.append(kept[-1] + (tag != TRACE_TAG and tag not in PUNCTUATION_TAGS))
+    found: Counter[Span] = Counter()
+    for label, start, end in tree.spans():
+        label = without_function(label)
+        if label not in ROOT_LABELS and kept[start] < kept[end]:
+            span = Span("ADVP" if label == "PRT" else label, kept[start], kept[end])
+            found[span] += 1
+    return found
+
+
+def bracket_score(
+    gold: Iterable[Tree], predicted: Iterable[Tree | None]
+) -> BracketScore:
+    """Labelled bracket precision, recall and F1 over a corpus.
+
+    Counts are summed over the sentences before dividing. Where nothing is predicted (or
+    nothing is there to be found), precision (recall) is 0.
+
+    Args:
+        gold: The reference trees.
+        predicted: As many trees; None stands for an output that is no tree, and counts
+            as no bracket at all.
+
+    Raises:
+        InputError: The two have not the same number of trees.
+
+    Paper: §6.3, Table 4.
+    """
+    matched = found = wanted = 0
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
+        raise InputError(
+            f"Expected a prediction for each gold tree, got {len(predicted)} predicted "
+            f"and {len(gold)} gold trees."
+        )
+    for truth, guess in zip(gold, predicted, strict=True):
+        truth_brackets = brackets(truth)
+        guess_brackets = Counter() if guess is None else brackets(guess)
+        matched += (truth_brackets & guess_brackets).total()
+        wanted += truth_brackets.total()
+        found += guess_brackets.total()
+    precision = matched / found if found else 0.0
+    recall = matched / wanted if wanted else 0.0
+    f1 = 2 * matched / (found + wanted) if matched else 0.0
+    return BracketScore(precision, recall, f1)
