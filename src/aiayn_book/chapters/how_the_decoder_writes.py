@@ -161,7 +161,7 @@ def _rows(read: Sequence[str], predicted: Sequence[str], training: bool = False)
     drawing = Diagram(width=336, height=80 + _PITCH * count)
     centre = _GRID_LEFT + _CELL * count / 2
     right = _GRID_LEFT + _CELL * count + 25
-    name = "Training: one pass" if training else "Inference: a pass for each word"
+    name = "Training: one pass" if training else "Inference: a pass for each token"
     drawing.text(centre, 12, name, bold=True)
     drawing.text(84, 36, "reads", anchor="end", italic=True)
     drawing.text(right, 36, "predicts", anchor="start", italic=True)
@@ -197,7 +197,7 @@ def _rows(read: Sequence[str], predicted: Sequence[str], training: bool = False)
         drawing.text(124, y, "hidden by the causal mask", anchor="start")
     else:
         drawing.arrow((106, y), (126, y), role="query")
-        drawing.text(132, y, "its own word is read next", anchor="start")
+        drawing.text(132, y, "its prediction is read next", anchor="start")
     described = (
         "The decoder reads the right translation, shifted by one position, and "
         "predicts the next word at every position in one pass; a triangular mask "
@@ -210,10 +210,22 @@ def _rows(read: Sequence[str], predicted: Sequence[str], training: bool = False)
     return drawing.finish(name, f"{described}. {count} rows, from {read[0]} on.")
 
 
-def stepper(
-    translator: Translator, model: Transformer, source: Tensor, read: Tensor
-) -> Explorable:
+def most_attended(
+    translator: Translator, source: Tensor, read: Tensor, step: int
+) -> tuple[str, float]:
+    """The source word that a step attends to most: the word and its weight.
+
+    The weight is the mean over the heads of the last layer; steps count from 1.
+    """
+    cross = translator.model.attention_weights(source, read).cross[-1]
+    weights = cross[0].mean(dim=0)[step - 1]  # (source_length,)
+    word = translator.vocabulary[source[0, weights.argmax()]]
+    return word, weights.max().item()
+
+
+def stepper(translator: Translator, source: Tensor, read: Tensor) -> Explorable:
     """Every step of the example, to be clicked through."""
+    model = translator.model
     weights = model.attention_weights(source, read)
     inputs = translator.in_words(read[0])
     outputs = [*inputs[1:], "</s>"]
@@ -659,9 +671,10 @@ def after_a_mistake(
 
 def mistake_chart(rows: list[dict[str, Any]]) -> alt.LayerChart:
     """Accuracy over the distance from the mistake."""
-    return curves(
+    distance = "words after the mistake"
+    chart = curves(
         rows,
-        "words after the mistake",
+        distance,
         "share right",
         "mistake",
         seed="block",
@@ -669,6 +682,10 @@ def mistake_chart(rows: list[dict[str, Any]]) -> alt.LayerChart:
         "mistake, a mistake of the model's own and a random word, each with its range "
         "over five blocks of 100 sentences.",
     )
+    whole = sorted({row[distance] for row in rows})
+    for layer in chart.layer:
+        layer.encoding.x.axis = alt.Axis(values=whole, format="d")
+    return chart
 
 
 # Greedy search on a table

@@ -80,6 +80,18 @@ def test_every_layer_reads_the_same_memory(translator, example):
     assert not any(m._forward_hooks for m in translator.model.modules())
 
 
+def test_the_most_attended_word_has_the_greatest_weight(translator, example):
+    """Of the last layer's mean; and the stepper shows the same rows."""
+    source, read = example
+    cross = translator.model.attention_weights(source, read).cross[-1][0]
+    word, weight = chapter.most_attended(translator, source, read, step=6)
+    assert weight == pytest.approx(cross[:, 5].mean(dim=0).max().item())
+    assert word in [*chapter.SENTENCE.split(), "</s>"]
+    html = chapter.stepper(translator, source, read)._repr_html_()
+    assert "Step 6 of 8" in html
+    assert "Attention to the source" in html
+
+
 def test_a_further_token_changes_no_earlier_state_of_the_decoder(double, example):
     """And all of the encoder's; the drawing says so."""
     source, read = example
@@ -124,6 +136,7 @@ def test_without_a_mistake_the_share_is_that_of_teacher_forcing(translator):
         and row["words after the mistake"] == 1
     )
     assert first == pytest.approx(expected)
+    assert "words after the mistake" in drawn(chapter.mistake_chart(rows))
 
 
 def test_cached_greedy_is_greedy_search(translator):
