@@ -35,9 +35,11 @@ WIDTH = 64
 
 def encode(positions: Tensor, d_model: int = 512) -> Tensor:
     """The paper's formula at any positions, in float64: (positions, d_model)."""
-    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-    angle = positions.double()[:, None] / 10000.0**exponent  # (positions, pairs)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)
+    speed = 10000.0 ** (-pairs / d_model)
+    angle = positions.double()[:, None] * speed  # (positions, pairs)
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    return table.flatten(1)
 
 
 # The first screen: a sum of two vectors, and the table that one of them comes from.
