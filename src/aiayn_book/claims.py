@@ -60,6 +60,7 @@ _STYLE = """<style>
 :where(.aiayn-claim > summary)::before { content: "▸"; }
 :where(.aiayn-claim[open] > summary)::before { content: "▾"; }
 .aiayn-claim p { margin: .3rem 0; }
+.aiayn-claim a { color: inherit; }
 </style>"""
 
 
@@ -129,7 +130,7 @@ class Settlement:
         role = colour.get(self.verdict, "value")
         rows = "".join(
             f"<p><strong>{name}.</strong> {escape(text)}</p>"
-            for name, text in self._lines()
+            for name, text in self._lines()[:-1]  # the summary has the verdict
         )
         ledger = f"{site_address()}book/ledger.html#ledger-{self.claim.anchor}"
         # The data attributes are what the build reads: see aiayn_book.ledger.

@@ -23,9 +23,10 @@ PHONE = 360
 _STYLE = """<style>
 .aiayn figure.aiayn-figure { margin: 0; padding: 0; container-type: inline-size;
   text-align: start; }
-.aiayn-figure > .aiayn-panels { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem;
+.aiayn-figure > .aiayn-panels { display: flex; flex-wrap: wrap; gap: 1rem;
   align-items: flex-end; justify-content: space-around; }
 .aiayn-figure > .aiayn-panels > * { min-width: 0; }
+.aiayn-figure > .aiayn-panels > svg:not(:only-child) { flex: 0 1 338px; }
 .aiayn-figure :is(.aiayn-wide, .aiayn-phone) { flex: 1 1 100%; text-align: center; }
 .aiayn figure.aiayn-figure > figcaption { font: inherit; font-size: .95em;
   line-height: 1.5; color: inherit; margin: .6rem 0 0; padding: 0; text-align: start; }

@@ -7,7 +7,7 @@ import pytest
 from aiayn.errors import InputError
 from aiayn_book import figure
 from aiayn_book.diagrams import Diagram
-from aiayn_book.explorables import matrix_product
+from aiayn_book.explorables import soft_lookup
 from aiayn_book.plots import attention_map
 
 CAPTION = "Two words *meet*. Try `dot` & look."
@@ -43,7 +43,7 @@ def test_plain_text_is_the_caption():
     [
         drawing(),
         a_map(),
-        matrix_product([[1]], [[2]], ["a"], ["b"], title="T", description="D."),
+        soft_lookup({"a": (0, (1, 1))}, title="T", description="D."),
     ],
 )
 def test_drawings_charts_and_explorables_are_panels(picture):

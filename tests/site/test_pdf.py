@@ -73,7 +73,7 @@ def test_links_inside_the_book_lead_to_the_very_place(printed):
     heading = next(
         n
         for n in range(chapter.first, chapter.first + len(chapter))
-        if "Order is not seen" in pdf.pages[n].extract_text()
+        if "Word order is invisible" in pdf.pages[n].extract_text()
     )
     led = {
         numbers[link["/Dest"][0].idnum]

@@ -22,7 +22,7 @@ Point = tuple[Number, Number]
 
 _FAMILY = "var(--book-sans, system-ui, sans-serif)"
 _FONT = f"font: 13px {_FAMILY}"
-_SMALL = "font: 12.5px ui-monospace, monospace"
+_SMALL = "font: 13px ui-monospace, monospace"
 _BOX_HEIGHT = 30
 _STRONG = 0.8  # from this share of a colour's strength on, white letters read better
 

@@ -79,7 +79,7 @@ def attention_map(
     return alt.LayerChart(layer=layers).properties(
         **words(title, description),
         width=alt.Step(step),
-        height=alt.Step(min(step, 32)),
+        height=min(step, 32) * len(query_tokens),
         usermeta=widest(len(key_tokens), query_tokens),
     )
 

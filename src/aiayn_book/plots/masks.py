@@ -68,6 +68,6 @@ def mask_map(
     ).properties(
         **words(title, description),
         width=alt.Step(32),
-        height=alt.Step(32),
+        height=32 * len(query_tokens),
         usermeta=widest(len(key_tokens), query_tokens),
     )
