@@ -209,7 +209,7 @@ def progress(**final):
 def test_nearly_identical_includes_the_noise(capsys):
     """A small difference of the means decides nothing if the seeds differ more."""
     none, even = [1.9, 1.92, 1.94], [0.80, 0.81, 0.82]
-    same = progress(none=none, sinusoids=even, learned=[0.79, 0.8, 0.81])
+    same = progress(none=none, sinusoids=even, learned=[0.79, 0.8, 0.81], beside=even)
     comparison = chapter.compare(same)
     assert comparison.worth == pytest.approx(1.11)
     assert comparison.gap("learned")[0] == pytest.approx(-0.01)
@@ -218,9 +218,12 @@ def test_nearly_identical_includes_the_noise(capsys):
     shown = capsys.readouterr().out
     assert "Verdict: reproduced at small scale" in shown
     assert "perplexity 4.92 and 4.92" in shown
-    noisy = progress(none=none, sinusoids=even, learned=[0.6, 0.8, 1.0])
+    noisy = progress(none=none, sinusoids=even, learned=[0.6, 0.8, 1.0], beside=even)
     chapter.settle_learned(noisy)
     assert "Verdict: not reproduced" in capsys.readouterr().out
+    better = progress(none=none, sinusoids=even, learned=even, beside=[0.7, 0.7, 0.7])
+    with pytest.raises(AssertionError):  # the text says that it ends with no advantage
+        chapter.settle_learned(better)
 
 
 def test_drawings_have_words_for_those_who_do_not_see_them():
