@@ -17,8 +17,8 @@ from aiayn_book.html import STYLE, escape
 from aiayn_book.svg import Svg
 
 Width = Literal["column", "margin"]
-PHONE = 360
-"""How wide a drawing may be, in units, that a phone shows without shrinking it."""
+PHONE, MARGIN = 360, 306
+"""The widest drawings, in units, that do not shrink: on a phone, in a margin."""
 
 _STYLE = """<style>
 .aiayn figure.aiayn-figure { margin: 0; padding: 0; container-type: inline-size;
@@ -90,7 +90,8 @@ def figure(
             ``*word*`` is set in italics, and what stands between backquotes as code.
         width: ``"column"``, as wide as the text, or ``"margin"``, beside the paragraph
             that follows the cell.
-        phone: for a drawing of more than 360 units, its form for phones.
+        phone: for a drawing of more than 360 units, its form for phones. In a margin,
+            a drawing has at most 306 units.
 
     Raises:
         InputError: the number or the caption has another form, or a wide drawing comes
@@ -110,12 +111,14 @@ def figure(
         raise InputError(f"width is {width!r}, but 'column' or 'margin' was expected.")
     several = isinstance(picture, Sequence) and not isinstance(picture, str)
     panels = tuple(picture) if several else (picture,)
-    wide = [panel for panel in panels if isinstance(panel, Svg) and panel.width > PHONE]
-    if wide and phone is None:
+    limit = PHONE if width == "column" else MARGIN
+    wide = [panel for panel in panels if isinstance(panel, Svg) and panel.width > limit]
+    if wide and (phone is None or width == "margin"):
+        place = "on a phone" if width == "column" else "in the margin"
         raise InputError(
-            f"A drawing of figure {number} is {wide[0].width:g} units wide; on a phone "
-            f"its words would be too small. Keep to {PHONE} units, cut it into panels, "
-            "or give another form of it as `phone`."
+            f"A drawing of figure {number} is {wide[0].width:g} units wide; {place} "
+            f"its words would be too small. Keep to {limit} units, cut it into panels, "
+            "or, in the column, give another form of it as `phone`."
         )
     return Figure(panels, phone, number, caption, width)
 

@@ -41,7 +41,7 @@ def test_plain_text_is_the_caption():
 @pytest.mark.parametrize(
     "picture",
     [
-        drawing(),
+        drawing(306),
         a_map(),
         soft_lookup({"a": (0, (1, 1))}, title="T", description="D."),
     ],
@@ -65,6 +65,8 @@ def test_a_wide_drawing_has_another_form_for_phones():
     """Else its words would be too small there."""
     with pytest.raises(InputError, match="690 units wide"):
         figure(drawing(690), "3.1", CAPTION)
+    with pytest.raises(InputError, match=r"in the margin .* Keep to 306 units"):
+        figure(drawing(), "3.1", CAPTION, width="margin")
     html = figure(drawing(690), "3.1", CAPTION, phone=drawing())._repr_html_()
     wide, _, phone = html.partition('class="aiayn-phone"')
     assert "Of 690 units" in wide
