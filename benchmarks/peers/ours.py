@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from aiayn.data import Batch
+from aiayn.fast.process import tune_process
 from aiayn.inference import beam_search, greedy_search, load_translator
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
 from aiayn.training.distributed import Processes
-from aiayn.training.start import tune_process
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 from benchmarks.workload import PACKED_LENGTH

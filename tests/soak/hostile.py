@@ -25,7 +25,6 @@ from aiayn.model.description import describe_config, read_config
 from aiayn.parsing import brackets, linearise, parse_tree, repair
 from aiayn.run import RunFolder
 from aiayn.training import TrainingConfig
-from aiayn.training.progress import Progress
 
 LINES = [
     "a dog sees the small cat",
@@ -167,10 +166,6 @@ READERS = {
     "model's description": Reader(
         _parsed(read_config),
         lambda: _json(describe_config(TINY)),
-    ),
-    "progress": Reader(
-        _parsed(lambda value: Progress.read({"progress": value}, Path("state"))),
-        lambda: _json(vars(Progress(3, 1, 2, 5.5, 2.25, [1.0, 2.0, 3.0]))),
     ),
     "log": Reader(
         _in_file("log.jsonl", lambda path: RunFolder(path.parent).read_log()),
