@@ -28,6 +28,7 @@ def training_step(
     group: Processes | None = None,
     compiled: bool = False,
     packed: bool = False,
+    fast: bool = True,
 ) -> Step:
     """The trainer's own step, on the model's device."""
     device = next(model.parameters()).device
@@ -37,6 +38,7 @@ def training_step(
         precision="bf16" if narrow else "fp32",
         warmup_steps=schedule.warmup_steps,
         learning_rate_scale=schedule.scale,
+        fast=fast,
         compile=compiled,
         packed_length=PACKED_LENGTH if packed else None,
     )

@@ -15,15 +15,19 @@ from pathlib import Path
 import torch
 from safetensors.torch import save
 
-from aiayn.checkpoint import load_tensors, read_json
 from aiayn.data import Tokenizer, read_lines
 from aiayn.data.parallel import read_parallel
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.description import describe_config, read_config
 from aiayn.parsing import brackets, linearise, parse_tree, repair
-from aiayn.run import RunFolder
+from aiayn.storage import (
+    RunFolder,
+    describe_config,
+    load_tensors,
+    read_config,
+    read_json,
+)
 from aiayn.training import TrainingConfig
 
 LINES = [

@@ -15,8 +15,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from aiayn.checkpoint import load_tensors
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, load_tensors
 from aiayn.training import train
 from tests.soak.children import PLACES, Children, die_at, lines_of
 from tests.training.number_words import number_training, write_numbers

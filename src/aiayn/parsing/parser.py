@@ -1,9 +1,10 @@
-"""§6.3 at work: words in, trees out."""
+"""§6.3: from sentences to trees, and their score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
+from aiayn.data.text import refuse_text
 from aiayn.data.trees import Tree, delinearise
 from aiayn.errors import InputError
 from aiayn.inference import translate
@@ -55,9 +56,8 @@ def parse(
 
     Paper: §6.3, with its search by default.
     """
-    if isinstance(sentences, str):
-        raise InputError("sentences must be a list, not a text: give [text].")
-    sentences = list(sentences)  # read three times: a generator ends after the first
+    refuse_text(sentences)
+    sentences = list(sentences)  # a generator could be read only once
     for number, sentence in enumerate(sentences, start=1):
         if not sentence.split():
             raise InputError(f"Sentence {number} is empty; leave it out.")
@@ -99,17 +99,11 @@ def score_parses(
     >>> score.precision, round(score.recall, 3), round(score.f1, 3)
     (1.0, 0.667, 0.8)
     """
-    if len(gold) != len(parses):
+    if [tree.leaves for tree in gold] != [one.tree.leaves for one in parses]:
         raise InputError(
-            f"Expected a gold tree for each parse, got {len(gold)} trees for "
-            f"{len(parses)} parses."
+            f"The sentences of the {len(parses)} parses and {len(gold)} gold trees "
+            "differ: give both in the same order."
         )
-    for number, (g, p) in enumerate(zip(gold, parses, strict=True), start=1):
-        if p.tree.leaves != g.leaves:
-            raise InputError(
-                f"Parse {number} is of another sentence than gold tree {number}: give "
-                "both in the same order."
-            )
     trees = [
         with_tags(p.tree, g.tags) if repaired or p.fault is None else None
         for g, p in zip(gold, parses, strict=True)

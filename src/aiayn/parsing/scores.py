@@ -13,7 +13,7 @@ from aiayn.errors import InputError
 ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
 PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
 TRACE_TAG = "-NONE-"
-"""Over what was not said, where the Penn Treebank marks that something was moved."""
+"""The tag of an empty element, which marks in the Penn Treebank what was moved."""
 
 
 class BracketScore(NamedTuple):
@@ -55,8 +55,8 @@ def bracket_score(
 ) -> BracketScore:
     """Labelled bracket precision, recall and F1 over a corpus.
 
-    Counts are summed over the sentences before dividing. Where nothing is predicted (or
-    nothing is there to be found), precision (recall) is 0.
+    Counts are summed over the sentences before dividing. Precision is 0 if no bracket
+    is predicted, and recall is 0 if the gold trees have none.
 
     Args:
         gold: The reference trees.

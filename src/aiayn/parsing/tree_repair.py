@@ -1,7 +1,8 @@
-"""§6.3: from what a parser wrote to a tree that can be scored.
+"""§6.3: from a parser's output to a tree that can be scored.
 
-A model may write anything. The paper does not say what it did with output that is no
-tree. Here `repair` makes one of it, by rules that leave well-formed output as it is.
+A model may write anything, and the paper does not say what it did with output that is
+no tree. Here `repair` makes a tree of it, by rules that leave well-formed output as it
+is.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,10 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
 
     - The first constituent that is opened is the root. It holds everything and is
       closed last.
-    - A closing symbol closes the innermost constituent of its label, and what is still
-      open in it (of the root, only the latter). If there is none, it is passed over.
-    - Tags take the words in turn. Surplus tags are passed over; words without a tag go
-      to the end of the root.
+    - A closing symbol closes the innermost constituent of its label and all that are
+      open inside it; the root stays open. Without such a constituent it is ignored.
+    - Tags take the words in turn. Surplus tags are ignored; words without a tag go to
+      the end of the root.
     - A constituent without words is left out, and so is one that is nested too deep.
 
     Args:
@@ -35,7 +36,7 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     (S (NP (XX Tea) (VP (XX helps))) (XX .))
     """
     if not words:
-        raise InputError("A tree needs words: there are none to put it over.")
+        raise InputError("A tree needs words, and there are none.")
     with suppress(InputError):
         return delinearise(symbols, words)
     labels = [symbol[1:] for symbol in symbols if symbol.startswith("(")]
@@ -71,8 +72,8 @@ def _close(open_: list[tuple[str, list[Tree | str]]]) -> None:
 def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
     """The same constituents over the same words, with other part-of-speech tags.
 
-    A parser that writes `XX` does not say which words are punctuation, and brackets
-    are compared without it. So the gold tags are put in before scoring.
+    Brackets are compared without punctuation, and a parser that writes `XX` does not
+    say which words are punctuation. So the gold tags are put in before scoring.
 
     Args:
         tree: What `parse` gave.
@@ -83,10 +84,7 @@ def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
     """
     words = tree.leaves
     if len(tags) != len(words):
-        raise InputError(
-            f"Expected a tag for each word, got {len(tags)} tags for {len(words)} "
-            "words."
-        )
+        raise InputError(f"There are {len(tags)} tags for {len(words)} words.")
     remaining = iter(tags)
     symbols = [
         symbol if symbol.startswith(("(", ")")) else next(remaining)

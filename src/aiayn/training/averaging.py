@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, refuse_path
 from aiayn.errors import InputError
+from aiayn.storage import load_tensors, refuse_path
 
 
 def average_checkpoints(

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.description import describe_config, read_config
 from aiayn.model.validation import hold_python_numbers
+from aiayn.storage import describe_config, read_config
 
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 

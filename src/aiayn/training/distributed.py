@@ -90,23 +90,20 @@ def processes(device: torch.device) -> Iterator[Processes]:
         device: The kind of device; each process takes the GPU of its local rank.
 
     Raises:
-        InputError: There are more processes than GPUs, or several on Apple's GPU; or
+        InputError: There are more processes than GPUs, of which Apple's are one; or
             another process has ended, so that this one cannot continue.
     """
     started = {"RANK", "LOCAL_RANK", "WORLD_SIZE"} <= os.environ.keys()
     if not started or not distributed.is_available():
         yield Processes(device=device)
         return
-    if device.type == "mps" and os.environ["WORLD_SIZE"] != "1":
-        raise InputError(
-            "Several processes cannot share Apple's GPU, because torch cannot exchange "
-            "gradients there: give --device cpu, or start without torchrun."
-        )
     on_gpu, local_rank = device.type == "cuda", int(os.environ["LOCAL_RANK"])
-    if on_gpu and local_rank >= (gpus := torch.cuda.device_count()):
+    # torch cannot exchange gradients on Apple's GPU.
+    usable = {"cuda": torch.cuda.device_count(), "mps": 1}.get(device.type)
+    if usable is not None and local_rank >= usable:
         raise InputError(
             "torchrun started more processes than there are GPUs, and each needs one "
-            f"of its own: give --nproc-per-node {gpus}."
+            f"of its own: give --nproc-per-node {usable}, or --device cpu."
         )
     if on_gpu:
         device = torch.device("cuda", local_rank)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from aiayn.checkpoint import write_json
 from aiayn.data import (
     EOS_ID,
     PAD_ID,
@@ -20,7 +19,7 @@ from aiayn.data import (
     pack_pairs,
 )
 from aiayn.errors import InputError
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, write_json
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 

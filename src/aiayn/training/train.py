@@ -19,15 +19,22 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from aiayn.checkpoint import load_tensors, read_json, save_tensors, write_json
 from aiayn.data import Batch, Tokenizer, normalise
+from aiayn.device import describe_machine, resolve_device, resolve_precision
 from aiayn.errors import InputError
-from aiayn.files import hold
 from aiayn.inference import evaluate_bleu, perplexity, translate
-from aiayn.machine import describe_machine, resolve_device, resolve_precision
 from aiayn.model import Transformer
-from aiayn.model.description import build_model, describe_config, load_weights
-from aiayn.run import RunFolder
+from aiayn.storage import (
+    RunFolder,
+    build_model,
+    describe_config,
+    hold,
+    load_tensors,
+    load_weights,
+    read_json,
+    save_tensors,
+    write_json,
+)
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
