@@ -9,7 +9,7 @@ from aiayn.training.label_smoothing import (
 from aiayn.training.loss import Criterion
 from aiayn.training.muon import Muon, orthogonalized
 from aiayn.training.schedule import noam_rate
-from aiayn.training.start import TrainingResult, resume_training, train
+from aiayn.training.train import TrainingResult, resume_training, train
 from aiayn.training.trainer import Trainer
 
 __all__ = [
