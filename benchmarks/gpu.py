@@ -25,7 +25,7 @@ FORMS = {
     "compiled-packed": "as the first, on rows that hold several pairs",
     "compiled-fused-packed": "as the second, on such rows",
     "eager": "no compiler; short sentences by our kernels, loss in chunks",
-    "plain": "every formula as it stands, no compiler",
+    "plain": "the plain classes, no compiler",
 }
 """What ours is measured in, and what that is; 'unsorted' tells what padding costs, and
 'packed' what it costs to do without."""

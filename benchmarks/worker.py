@@ -24,10 +24,11 @@ from torch.autograd import DeviceType
 from torch.nn import functional as F
 
 from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
+from aiayn.fast import compilation, gpu_attention
+from aiayn.fast.attention import FastMultiHeadAttention
 from aiayn.inference import evaluate_bleu
-from aiayn.model import TransformerConfig, attention, gpu_attention
-from aiayn.model.forms import plain_form
-from aiayn.training import one_graph, trainer
+from aiayn.model import MultiHeadAttention, TransformerConfig
+from aiayn.training import trainer
 from aiayn.training.distributed import processes
 from benchmarks import workload
 from benchmarks.peers.shared import Schedule
@@ -72,28 +73,28 @@ def gpu(job: dict) -> dict:
     if "fused" in form:
         gpu_attention.fit = lambda *given: False
     if form.endswith("formula"):
-        attention.goes_to_kernels = lambda *given: False
-        trainer.gpu_options = lambda _: one_graph.gpu_options(sums_over_places=True)
+        FastMultiHeadAttention.attention = MultiHeadAttention.attention
+        trainer.gpu_options = lambda _: compilation.gpu_options(sums_over_keys=True)
     torch.manual_seed(1)
     model = adapter.build(config).to(device)
     options = {"compiled": True} if compiled else {}
     if job["peer"] == "ours":
         options["packed"] = form.endswith("packed")
-    with plain_form(form == "plain"):
-        step = adapter.training_step(model, True, Schedule(), **options)
-        watch = Stopwatch(device)
-        for batch in batches["warm_up"]:
-            step(*batch)
-        warm_up = watch.read()["seconds"]
-        for batch in batches["timed"]:  # its shape is new once, not in every epoch
-            step(*batch)
-        timed, passes = batches["timed"], []
-        with turn(**job.get("gate", {})):
-            for _ in range(PASSES):
-                watch = Stopwatch(device)
-                losses = [step(*batch) for batch in timed]
-                passes.append(watch.read())
-            kernels = _kernels(lambda: [step(*batch) for batch in timed[:3]], device)
+        options["fast"] = form != "plain"
+    step = adapter.training_step(model, True, Schedule(), **options)
+    watch = Stopwatch(device)
+    for batch in batches["warm_up"]:
+        step(*batch)
+    warm_up = watch.read()["seconds"]
+    for batch in batches["timed"]:  # its shape is new once, not in every epoch
+        step(*batch)
+    timed, passes = batches["timed"], []
+    with turn(**job.get("gate", {})):
+        for _ in range(PASSES):
+            watch = Stopwatch(device)
+            losses = [step(*batch) for batch in timed]
+            passes.append(watch.read())
+        kernels = _kernels(lambda: [step(*batch) for batch in timed[:3]], device)
     return sorted(passes, key=itemgetter("seconds"))[PASSES // 2] | {
         "passes": [taken["seconds"] for taken in passes],
         "warm_up_seconds": warm_up,

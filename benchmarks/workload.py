@@ -23,7 +23,8 @@ from aiayn.data import (
     load_corpus,
     pack_pairs,
 )
-from aiayn.model import Segments, TransformerConfig
+from aiayn.data.segments import segment_ids
+from aiayn.model import TransformerConfig
 from aiayn_book.paper import BASE
 
 WORK = Path(__file__).parent / ".work"
@@ -250,12 +251,12 @@ def training_step_flops(config: TransformerConfig, batch: tuple[Tensor, Tensor])
 
 def _sentence_lengths(source: Tensor, target: Tensor, pad_id: int) -> list[Tensor]:
     """Tokens of each sentence on both sides, also of those that share a row."""
-    segments = Segments.of(source, target, EOS_ID)
-    most = 1 + int(torch.cat([segments.source, segments.target], dim=1).max())
-    places = most * torch.arange(len(source))[:, None]  # (batch, 1)
+    ids = [segment_ids(side, EOS_ID) for side in (source, target)]
+    most = 1 + int(torch.cat(ids, dim=1).max())
+    first = most * torch.arange(len(source))[:, None]  # (batch, 1)
     return [
-        torch.bincount((places + segment)[side != pad_id], minlength=most * len(side))
-        for side, segment in ((source, segments.source), (target, segments.target))
+        torch.bincount((first + of_side)[side != pad_id], minlength=most * len(side))
+        for side, of_side in zip((source, target), ids, strict=True)
     ]
 
 

@@ -18,7 +18,7 @@ from pins import pins
 from project import ROOT, notebook_paths, requirements
 
 KINDS = ("lowest", "pinned", "newest")
-FOLDERS = ("data", "inference", "model", "parsing", "training")
+FOLDERS = ("data", "fast", "inference", "model", "parsing", "training")
 TOOLS = ("beartype", "hypothesis", "ipykernel", "packaging", "pytest", "pytest-xdist")
 
 

@@ -43,7 +43,7 @@ PEERS = {
     peer.name: peer
     for peer in (
         Peer("ours", "aiayn", translates=True),
-        Peer("plain", "aiayn, every formula in its plain form"),
+        Peer("plain", "aiayn, not accelerated"),
         Peer("torch_nn", "torch.nn.Transformer", translates=True),
         Peer("marian", "Hugging Face Marian", _TRANSFORMERS, translates=True),
         Peer("bart", "Hugging Face BART", _TRANSFORMERS),

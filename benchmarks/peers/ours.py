@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from aiayn.data import Batch
+from aiayn.fast.process import tune_process
 from aiayn.inference import beam_search, greedy_search, load_translator
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
 from aiayn.training.distributed import Processes
-from aiayn.training.start import tune_process
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 from benchmarks.workload import PACKED_LENGTH
@@ -28,6 +28,7 @@ def training_step(
     group: Processes | None = None,
     compiled: bool = False,
     packed: bool = False,
+    fast: bool = True,
 ) -> Step:
     """The trainer's own step, on the model's device."""
     device = next(model.parameters()).device
@@ -37,6 +38,7 @@ def training_step(
         precision="bf16" if narrow else "fp32",
         warmup_steps=schedule.warmup_steps,
         learning_rate_scale=schedule.scale,
+        fast=fast,
         compile=compiled,
         packed_length=PACKED_LENGTH if packed else None,
     )

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.training import noam_rate
-from aiayn.training.trainer import moved
+from aiayn.training.trainer import to_device
 from benchmarks.workload import LABEL_SMOOTHING
 
 PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
@@ -60,7 +60,7 @@ def optimizer_step(
         number += 1
         model.train()  # a search may have come between two steps
         adam.param_groups[0]["lr"] = schedule.rate(number, width)
-        source, target = moved(device, source, target)
+        source, target = to_device(device, source, target)
         with _faster_attention(device, narrow):
             with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
                 loss = loss_of(source, target)

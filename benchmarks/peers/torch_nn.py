@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn.fast.compilation import distinct_sizes
 from aiayn.inference import load_translator
 from aiayn.interop import to_torch
 from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_encoding
-from aiayn.training.one_graph import tell_sizes_from_numbers
 from benchmarks.peers.shared import (
     BOS_ID,
     EOS_ID,
@@ -72,11 +72,11 @@ class Model(nn.Module):
             memory_key_padding_mask=source == PAD_ID,
         )
 
-    def project(self, states: Tensor) -> Tensor:
+    def logits(self, states: Tensor) -> Tensor:
         return F.linear(states, self.embedding.weight)
 
     def forward(self, source: Tensor, written: Tensor) -> Tensor:
-        return self.project(self.decode(written, self.encode(source), source))
+        return self.logits(self.decode(written, self.encode(source), source))
 
 
 def build(config: TransformerConfig) -> Model:
@@ -92,11 +92,16 @@ def training_step(
     def loss_of(source: Tensor, target: Tensor) -> Tensor:
         return plain_loss(model(source, shift_right(target)), target)
 
-    if compiled:
-        tell_sizes_from_numbers()
-        loss_of = torch.compile(loss_of, dynamic=True)
     width = model.embedding.embedding_dim
-    return optimizer_step(loss_of, model, width, narrow, schedule)
+    if not compiled:
+        return optimizer_step(loss_of, model, width, narrow, schedule)
+    in_one_graph = torch.compile(loss_of, dynamic=True)
+
+    def compiled_loss_of(source: Tensor, target: Tensor) -> Tensor:
+        with distinct_sizes():
+            return in_one_graph(source, target)
+
+    return optimizer_step(compiled_loss_of, model, width, narrow, schedule)
 
 
 def trained(folder: Path) -> Model:

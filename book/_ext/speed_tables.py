@@ -180,11 +180,11 @@ def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.N
 
 
 def losses(record: dict[str, Any], case: dict[str, Any]) -> list[nodes.Node]:
-    """The plain form learns the same: dropout alone draws other numbers there."""
+    """The plain classes learn the same: dropout alone draws other numbers there."""
     found = [summary.mean_loss(record, peer, case) for peer in summary.OUR_FORMS]
     if None in found:
         return []
-    text = "Mean loss of the timed steps: {:.3f}; in the plain form {:.3f}."
+    text = "Mean loss of the timed steps: {:.3f}; with the plain classes {:.3f}."
     return [nodes.paragraph("", text.format(*found))]
 
 

@@ -40,7 +40,7 @@ class EnsembleState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.reorder` does."""
         for state in self.states:
             state.reorder(hypotheses, sentences)
 

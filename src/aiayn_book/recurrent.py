@@ -18,16 +18,16 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from aiayn.errors import InputError
-from aiayn.model.attention import additive_attention
+from aiayn.model.additive import additive_attention
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
 from aiayn.model.validation import (
-    check_batch,
     check_flags,
     check_pad_id,
     check_rates,
     check_sizes,
-    check_tokens,
+    explain_batch,
+    explain_tokens,
     hold_python_numbers,
 )
 
@@ -87,7 +87,7 @@ class RecurrentState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.reorder` does."""
         self.hidden = self.hidden.index_select(0, hypotheses)
         if sentences is not None:
             self.memory = self.memory.index_select(0, sentences)
@@ -139,26 +139,34 @@ class RecurrentTranslator(nn.Module):
         self,
         source: Int[Tensor, "batch source_length"],
         target: Int[Tensor, "batch target_length"],
+        **masks_and_positions: Tensor | None,
     ) -> Float[Tensor, "batch target_length d_model"]:
-        """What `project` turns into logits."""
+        """The decoder's states, which `logits` scores.
+
+        Args:
+            source: Padded token ids.
+            target: What the decoder reads: already shifted right.
+            masks_and_positions: What a batch brings for a Transformer. Nothing of it is
+                needed: a row is one sentence, and its padding shows in its ids.
+        """
         return self._decode(target, self.encode(source), source)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        """The matrix that `project` multiplies by."""
+        """The matrix of the output layer."""
         return self.embedding.weight
 
     def logits(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocab"]:
-        """From states to logits, by the embedding matrix."""
+        """Score every token of the vocabulary by the embedding matrix."""
         return self.embedding.logits(states)
 
     def encode(
         self, source: Int[Tensor, "batch source_length"]
     ) -> Float[Tensor, "batch source_length annotation"]:
         """One annotation a source position: what was read up to it from either end."""
-        check_tokens(source, "source")
+        _check_tokens(source, "source")
         # A row of nothing but padding is read as one token: packing needs at least one.
         lengths = (source != self.config.pad_id).sum(dim=1).clamp(min=1).cpu()
         embedded = self.dropout(self.embedding(source))
@@ -199,13 +207,13 @@ class RecurrentTranslator(nn.Module):
     def init_decode(
         self, source: Int[Tensor, "sentences source_length"]
     ) -> RecurrentState:
-        """Encode the source and get ready to write, one token at a time (`step`)."""
+        """Encode the source, and return the state for decoding it step by step."""
         return self._begin(self.encode(source), source)
 
     def decode_step(
         self, tokens: Int[Tensor, " hypotheses"], state: RecurrentState
     ) -> Float[Tensor, "hypotheses vocab"]:
-        """Read one token a hypothesis and score the next; state moves on in place."""
+        """Read one token a hypothesis and score the next; state changes in place."""
         embedded = self.dropout(self.embedding(tokens[:, None]))[:, 0]
         return self.logits(self._advance(embedded, state)[0])
 
@@ -247,11 +255,18 @@ class RecurrentTranslator(nn.Module):
     def _decode(
         self, target: Tensor, memory: Tensor, source: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        check_tokens(target, "target")
-        check_batch(target, memory, source)
+        _check_tokens(target, "target")
+        if target.size(0) != len(source) or memory.shape[:2] != source.shape:
+            raise InputError(explain_batch(target, memory, source))
         state = self._begin(memory, source)
         embedded = self.dropout(self.embedding(target))
         steps = [self._advance(token, state) for token in embedded.unbind(dim=1)]
         states = torch.stack([state for state, _ in steps], dim=1)
         weights = [row for _, row in steps if row is not None]
         return states, torch.cat(weights, dim=1) if weights else None
+
+
+def _check_tokens(tokens: Tensor, name: str) -> None:
+    whole = tokens.dtype in (torch.int32, torch.int64)
+    if tokens.dim() != 2 or not whole or not tokens.size(1):
+        raise InputError(explain_tokens(tokens, name))

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from aiayn import fast
 from aiayn.data.grammar import GrammarSample, generate
 from aiayn.errors import InputError
 from aiayn.model import Transformer, TransformerConfig, causal_mask
@@ -130,7 +131,7 @@ def train_size(
     """
     require_steps(steps, text)
     torch.manual_seed(seed)
-    model = LanguageModel(sized(width, len(text.words)))
+    model = fast.accelerate(LanguageModel(sized(width, len(text.words))))
     order = torch.randperm(steps * ROWS).view(steps, ROWS)
     peak = rate * width**-0.5
     optimiser = torch.optim.Adam(model.parameters(), peak, (0.9, 0.98), fused=True)

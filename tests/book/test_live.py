@@ -155,7 +155,7 @@ def test_without_the_scale_scores_are_not_divided(small):
     attention = small.encoder.layers[0].self_attention
     x = torch.randn(1, 5, 16)
     queries = attention.query_projection(x).unflatten(-1, (2, 8)).transpose(1, 2)
-    keys, _ = attention.keys_and_values(x, x)
+    keys, _ = attention.project_kv(x, x)
     expected = (queries @ keys.mT).softmax(dim=-1)
     before = attention(x, x, x, need_weights=True)[1]
     with without_scale(small):

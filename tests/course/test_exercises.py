@@ -14,7 +14,6 @@ from collections import Counter
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from aiayn.model.forms import plain_form
 from aiayn_book.checks import FunctionCheck, WrongAnswer
 from aiayn_book.checks.testing import checks_in
 from course import solutions
@@ -57,18 +56,17 @@ def test_functions_solved_and_unsolved(name, chapter):
     functions = [e for e in exercises if e.checked and e.solution.is_function]
     code = [c for c in notebook.cells if c.cell_type == "code" and c.id != "set-up"]
     env = {"__name__": "__main__"}
-    with plain_form(wanted=False):  # the clinic sets it for its whole chapter
-        run(f"from aiayn_book import setup\nsetup({name!r})", env)
-        for cell in cells_needed(code, functions):
-            run(cell.source, env)
-        for exercise in functions:
-            parts, number = exercise.solution, exercise.number
-            run(stub(parts.answer, number), env)
-            with pytest.raises(WrongAnswer, match=f"{number} is still to be done"):
-                run(parts.check, env)
-            run(parts.answer, env)
+    run(f"from aiayn_book import setup\nsetup({name!r})", env)
+    for cell in cells_needed(code, functions):
+        run(cell.source, env)
+    for exercise in functions:
+        parts, number = exercise.solution, exercise.number
+        run(stub(parts.answer, number), env)
+        with pytest.raises(WrongAnswer, match=f"{number} is still to be done"):
             run(parts.check, env)
-            run(parts.again, env)
+        run(parts.answer, env)
+        run(parts.check, env)
+        run(parts.again, env)
 
 
 def test_values_unsolved(name, chapter):

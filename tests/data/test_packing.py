@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiayn.data import EOS_ID, EncodedPairs, TokenBatches, pack_pairs
-from aiayn.data.packing import positions_within, segment_ids, shift_right_packed
+from aiayn.data.segments import positions_within, segment_ids, shift_right_packed
 
 ROW = 12
 sides = st.lists(st.integers(4, 9), max_size=ROW - 1)

@@ -177,11 +177,6 @@ def test_a_mask_never_widens_the_result_of_an_attention_function(attend, mask):
         attend(QUERY, MEMORY, MEMORY, torch.ones(4, 5))
 
 
-def test_keys_and_values_are_pairs():
-    with pytest.raises(InputError, match="5 keys and 4 values"):
-        MultiHeadAttention(8, 2)(QUERY, MEMORY, MEMORY[:, :4])
-
-
 @pytest.mark.parametrize("norm", ["Pre", None])
 def test_another_place_of_the_norm_gets_a_sentence(norm):
     """It would pass for post-norm."""

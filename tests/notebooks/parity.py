@@ -5,10 +5,10 @@ A cell that defines something for the first time marks it with a comment::
     # parity: aiayn.model.attention.scaled_dot_product_attention
 
 The definition of that name in the same cell must then be the library's, apart from
-docstrings and annotations: a text explains more, a library promises more. A product
-that the library computes by `aiayn.model.products` may be torch's own in the text, its
-self-attention the paper's, and what only guards float16, or makes numbers narrow under
-autocast (`aiayn.model.forms.narrow`), may be left out of it.
+docstrings and annotations: a text explains more, a library promises more. A text may
+leave out what only guards float16, and what only checks its input (a call of a function
+``check_…``) or words an error. Its self-attention may be the paper's, where the
+library's configuration chooses one of two.
 """
 
 import ast
@@ -23,19 +23,15 @@ import nbformat
 
 MARK = re.compile(r"^# parity: (?P<place>[\w.]+)\.(?P<name>\w+)$", re.MULTILINE)
 MEANT = re.compile(r"^[ \t]*#[ \t]*parity.*", re.MULTILINE | re.IGNORECASE)
-# What the library gets from aiayn.model.products, and a text takes from torch; and the
-# attention that the library chooses by its configuration, and a text does not.
-TEXTS_FORMS = {
-    "Linear": "nn.Linear",
-    "linear": "F.linear",
-    "_self_attention": "_attention",
-}
+# The library chooses its self-attention by the configuration, and a text does not.
+TEXTS_NAMES = {"_self_attention": "_attention"}
 # The question before what is done for float16 alone.
 GUARD = re.compile(r"\w+\.dtype == torch\.float16")
+CHECK = re.compile(r"_?check_\w+\(")
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes docstrings, annotations, guards; names what a text takes instead."""
+    """Removes docstrings, annotations, guards; renames what a text names otherwise."""
 
     def visit_definition(self, node):
         self.generic_visit(node)
@@ -52,12 +48,20 @@ class _Bare(ast.NodeTransformer):
         guards = GUARD.fullmatch(ast.unparse(node.test))
         return (node.orelse or None) if guards else node
 
-    def visit_Call(self, node):
+    def visit_Expr(self, node):
         self.generic_visit(node)
-        return node.args[0] if ast.unparse(node.func) == "narrow" else node
+        return None if CHECK.match(ast.unparse(node.value)) else node
+
+    def visit_Try(self, node):
+        self.generic_visit(node)
+        words = all(
+            isinstance(handler.body[-1], ast.Raise) for handler in node.handlers
+        )
+        return node if node.orelse or node.finalbody or not words else node.body
 
     def visit_Name(self, node):
-        return ast.parse(TEXTS_FORMS.get(node.id, node.id), mode="eval").body
+        node.id = TEXTS_NAMES.get(node.id, node.id)
+        return node
 
     def visit_arg(self, node):
         node.annotation = None

@@ -33,8 +33,20 @@ def large(scores):
 
 
 def half(x):
-    """Narrow under autocast."""
-    return narrow(halved(x))
+    """Or a sentence."""
+    try:
+        return halved(x)
+    except IndexError:
+        bad = x[0]
+        raise ValueError(f"{bad} cannot be halved.") from None
+
+
+def first(x):
+    """Or nothing."""
+    try:
+        return x[0]
+    except IndexError:
+        return None
 
 
 class Pair:
@@ -106,12 +118,12 @@ def test_what_is_done_for_all_others_may_not_be_left_out(check):
     assert check(mark + always.replace("    number = 1e30\n", ""))
 
 
-def test_what_makes_numbers_narrow_may_be_left_out(check):
-    """And not what it is given."""
+def test_what_only_words_an_error_may_be_left_out(check):
+    """And not what returns something else."""
     mark = "# parity: parity_example.half\n"
     assert check(mark + "def half(x):\n    return halved(x)\n") == []
     assert check(mark + "def half(x):\n    return x\n")
-    assert check(mark + "def half(x):\n    return other(halved(x))\n")
+    assert check("# parity: parity_example.first\ndef first(x):\n    return x[0]\n")
 
 
 @pytest.mark.parametrize(

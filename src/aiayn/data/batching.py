@@ -6,24 +6,22 @@ filled up with padding, which is computed in vain. Here the limit is on the numb
 token slots of the rectangle, padding included, because memory and time depend on it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from aiayn.data.encoding import EncodedPairs, RaggedTokens
-from aiayn.data.packing import positions_within, segment_ids, shift_right_packed
+from aiayn.data.encoding import EncodedPairs
+from aiayn.data.rectangles import cut
+from aiayn.data.segments import positions_within, segment_ids, shift_right_packed
 from aiayn.data.tokenizer import EOS_ID, PAD_ID
 from aiayn.errors import InputError
 from aiayn.model import shift_right
 from aiayn.model.masks import causal_mask, padding_mask, segment_mask
 
-Result = TypeVar("Result")
 Indices = Int64[np.ndarray, " rows"]
 
 
@@ -173,7 +171,7 @@ class TokenBatches:
                 f"tokens_per_batch={tokens_per_batch}; allow more, or leave out long "
                 "pairs with max_length."
             )
-        self._slices = _cut(np.sort(self._longer), tokens_per_batch)
+        self._slices = cut(np.sort(self._longer), tokens_per_batch)
 
     def __len__(self) -> int:
         """The number of batches of an epoch."""
@@ -224,47 +222,3 @@ class TokenBatches:
         """
         turn = np.where(self._longer % 2, 1, -1)
         return np.lexsort((random, turn * (self._source - self._target), self._longer))
-
-
-def map_batches(
-    function: Callable[[Int64[Tensor, "batch length"]], Sequence[Result]],
-    rows: RaggedTokens,
-    tokens_per_batch: int,
-    *,
-    pad_id: int = PAD_ID,
-) -> list[Result]:
-    """Apply a function to rows of mixed length, batch by batch.
-
-    Rows of similar length share a batch. The longest come first, so that a lack of
-    memory shows at once. A row longer than tokens_per_batch is a batch of its own.
-
-    Args:
-        function: From a padded tensor to one result for each of its rows.
-        rows: Sentences, as `aiayn.data.encode_lines` makes them.
-        tokens_per_batch: The largest number of token slots, padding included.
-        pad_id: The token that fills short rows.
-
-    Returns:
-        The results, in the order of the rows.
-
-    Not in the paper.
-
-    >>> rows = RaggedTokens.from_lists([[7, 2], [5, 6, 2]])
-    >>> map_batches(lambda ids: ids.sum(dim=1).tolist(), rows, tokens_per_batch=6)
-    [9, 13]
-    """
-    order = np.argsort(rows.lengths, kind="stable")
-    results: dict[int, Result] = {}
-    for part in reversed(_cut(rows.lengths[order], tokens_per_batch)):
-        found = function(rows.padded(order[part], pad_id))
-        results.update(zip(order[part].tolist(), found, strict=True))
-    return [results[row] for row in range(len(rows))]
-
-
-def _cut(lengths: Indices, slots: int) -> list[slice]:
-    """Cut rows, sorted by rising length, into rectangles of at most so many slots."""
-    starts: list[int] = []
-    for row, length in enumerate(lengths.tolist()):
-        if not starts or (row - starts[-1] + 1) * length > slots:
-            starts.append(row)
-    return [slice(*ends) for ends in pairwise([*starts, len(lengths)])]

@@ -12,8 +12,8 @@ from aiayn.fast.conditions import is_transformed
 from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
 from aiayn.fast.short_attention import short_attention
 from aiayn.model.attention import MultiHeadAttention
+from aiayn.model.masks import check_mask
 from aiayn.model.rotary import RotaryAttention
-from aiayn.model.validation import check_mask
 
 MAX_SHORT = 128
 """Keys up to which torch's fused kernel is the slower one on a CPU."""
@@ -27,13 +27,9 @@ class FastMultiHeadAttention(MultiHeadAttention):
         dropping = self.dropout.training and self.dropout.p > 0
         compiling = torch.compiler.is_compiling()
         short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
-        by_formula = (
-            need_weights
-            or (short and dropping)
-            or (compiling and not (keys.is_cuda and not dropping))
-            or (not compiling and is_transformed())
-        )
-        if by_formula:
+        # A compiler makes its own kernels of the formula, except on a GPU.
+        aside = (dropping or not keys.is_cuda) if compiling else is_transformed()
+        if need_weights or aside or (short and dropping):
             return super().attention(queries, keys, values, mask, need_weights)
         check_mask(mask, torch.Size([*queries.shape[:3], keys.size(2)]))
         if not dropping and (compiling or has_kernels_for(queries, keys, values)):

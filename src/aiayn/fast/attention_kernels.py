@@ -48,21 +48,21 @@ def _write(base, rows, there, stride, values, WIDTH: tl.constexpr):
 
 @triton.jit
 def _scores(
-    query, key, mask, mask_q, mask_k, rows, columns, seen,
+    query, key, mask, m_q, m_k, rows, columns, seen,
     SCALE: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """A block of scores times log2(e), -inf where a query may not see a key."""
     if MASKED:
         # As bytes: truths would go through shared memory in 32 bits each.
         mask = mask.to(tl.pointer_type(tl.uint8), bitcast=True)
-        places = mask + (rows[:, None] * mask_q + columns[None, :] * mask_k)
+        places = mask + (rows[:, None] * m_q + columns[None, :] * m_k)
         seen = seen & (tl.load(places, mask=seen, other=0) != 0)
     # What a product is added to: there it has the product's layout.
     hidden = tl.where(seen, 0.0, float("-inf"))
     return tl.dot(query, tl.trans(key), hidden) * (SCALE * 1.4426950408889634)
 
 
-_LENGTHS = ["queries", "keys", "mask_b", "mask_h", "mask_q"]
+_LENGTHS = ["queries", "keys", "m_b", "m_h", "m_q"]
 """Sizes that differ from batch to batch: no code is specialised on them."""
 
 
@@ -71,7 +71,7 @@ def _forward(
     q, k, v, mask, out, denominator,
     heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l,
-    mask_b, mask_h, mask_q, mask_k,
+    m_b, m_h, m_q, m_k,
     D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
@@ -79,18 +79,16 @@ def _forward(
     b, h = (pair // heads).to(tl.int64), pair % heads
     rows, there = _rows(tl.program_id(1) * BLOCK_Q, queries, BLOCK_Q)
     query = _read(q + b * q_b + h * q_h, rows, there, q_l, D_K)
-    mask += b * mask_b + h * mask_h
+    mask += b * m_b + h * m_h
     largest = tl.full([BLOCK_Q], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_Q], tl.float32)
     found = tl.zeros([BLOCK_Q, D_V], tl.float32)
     for start in range(0, BLOCK_K if WHOLE else keys, BLOCK_K):
-        columns, real = _rows(start, keys, BLOCK_K)
-        key = _read(k + b * k_b + h * k_h, columns, real, k_l, D_K)
-        value = _read(v + b * v_b + h * v_h, columns, real, v_l, D_V)
+        cols, real = _rows(start, keys, BLOCK_K)
+        key = _read(k + b * k_b + h * k_h, cols, real, k_l, D_K)
+        value = _read(v + b * v_b + h * v_h, cols, real, v_l, D_V)
         seen = there[:, None] & real[None, :]
-        scores = _scores(
-            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
-        )
+        scores = _scores(query, key, mask, m_q, m_k, rows, cols, seen, SCALE, MASKED)
         higher = tl.maximum(largest, tl.max(scores, 1))
         finite = tl.where(higher == float("-inf"), 0.0, higher)
         weights = tl.exp2(scores - finite[:, None])
@@ -101,14 +99,14 @@ def _forward(
     some = total > 0.0  # a fully masked row returns zeros
     found = found / tl.where(some, total, 1.0)[:, None]
     _write(out + b * o_b + h * o_h, rows, there, o_l, found, D_V)
-    logarithm = tl.where(some, largest + tl.log2(total), float("inf"))
-    tl.store(denominator + pair * queries + rows, logarithm, mask=there)
+    logs = tl.where(some, largest + tl.log2(total), float("inf"))
+    tl.store(denominator + pair * queries + rows, logs, mask=there)
 
 
 @triton.jit
-def _dscores(query, key, value, out, grad_output, scores, logarithm):
+def _dscores(query, key, value, out, grad_output, scores, logs):
     """Weights and dL/dscores of a block: w (g - Σ w g), g being dL/dweights."""
-    weights = tl.exp2(scores - logarithm[:, None])
+    weights = tl.exp2(scores - logs[:, None])
     mean = tl.sum(out.to(tl.float32) * grad_output.to(tl.float32), 1)
     return weights, weights * (tl.dot(grad_output, tl.trans(value)) - mean[:, None])
 
@@ -118,7 +116,7 @@ def _backward_of_queries(
     q, k, v, mask, out, denominator, grad_output, q_gradient,
     heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
-    g_b, g_h, g_l, mask_b, mask_h, mask_q, mask_k,
+    g_b, g_h, g_l, m_b, m_h, m_q, m_k,
     D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
@@ -128,20 +126,16 @@ def _backward_of_queries(
     query = _read(q + b * q_b + h * q_h, rows, there, q_l, D_K)
     found = _read(out + b * o_b + h * o_h, rows, there, o_l, D_V)
     grad_rows = _read(grad_output + b * a_b + h * a_h, rows, there, a_l, D_V)
-    logarithm = tl.load(
-        denominator + pair * queries + rows, mask=there, other=float("inf")
-    )
-    mask += b * mask_b + h * mask_h
+    logs = tl.load(denominator + pair * queries + rows, there, float("inf"))
+    mask += b * m_b + h * m_h
     gradient = tl.zeros([BLOCK_Q, D_K], tl.float32)
     for start in range(0, keys, BLOCK_K):
-        columns, real = _rows(start, keys, BLOCK_K)
-        key = _read(k + b * k_b + h * k_h, columns, real, k_l, D_K)
-        value = _read(v + b * v_b + h * v_h, columns, real, v_l, D_V)
+        cols, real = _rows(start, keys, BLOCK_K)
+        key = _read(k + b * k_b + h * k_h, cols, real, k_l, D_K)
+        value = _read(v + b * v_b + h * v_h, cols, real, v_l, D_V)
         seen = there[:, None] & real[None, :]
-        scores = _scores(
-            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
-        )
-        _, d_scores = _dscores(query, key, value, found, grad_rows, scores, logarithm)
+        scores = _scores(query, key, mask, m_q, m_k, rows, cols, seen, SCALE, MASKED)
+        _, d_scores = _dscores(query, key, value, found, grad_rows, scores, logs)
         gradient = tl.dot(d_scores.to(key.dtype), key, gradient)
     _write(q_gradient + b * g_b + h * g_h, rows, there, g_l, gradient * SCALE, D_K)
 
@@ -151,16 +145,16 @@ def _backward_of_keys(
     q, k, v, mask, out, denominator, grad_output, q_gradient, k_gradient, v_gradient,
     heads, queries, keys,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, o_b, o_h, o_l, a_b, a_h, a_l,
-    f_b, f_h, f_l, g_b, g_h, g_l, e_b, e_h, e_l, mask_b, mask_h, mask_q, mask_k,
+    f_b, f_h, f_l, g_b, g_h, g_l, e_b, e_h, e_l, m_b, m_h, m_q, m_k,
     D_K: tl.constexpr, D_V: tl.constexpr, SCALE: tl.constexpr, MASKED: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     pair = tl.program_id(0)
     b, h = (pair // heads).to(tl.int64), pair % heads
-    columns, real = _rows(tl.program_id(1) * BLOCK_K, keys, BLOCK_K)
-    key = _read(k + b * k_b + h * k_h, columns, real, k_l, D_K)
-    value = _read(v + b * v_b + h * v_h, columns, real, v_l, D_V)
-    mask += b * mask_b + h * mask_h
+    cols, real = _rows(tl.program_id(1) * BLOCK_K, keys, BLOCK_K)
+    key = _read(k + b * k_b + h * k_h, cols, real, k_l, D_K)
+    value = _read(v + b * v_b + h * v_h, cols, real, v_l, D_V)
+    mask += b * m_b + h * m_h
     of_key = tl.zeros([BLOCK_K, D_K], tl.float32)
     of_value = tl.zeros([BLOCK_K, D_V], tl.float32)
     for start in range(0, BLOCK_Q if WHOLE else queries, BLOCK_Q):
@@ -168,24 +162,18 @@ def _backward_of_keys(
         query = _read(q + b * q_b + h * q_h, rows, there, q_l, D_K)
         found = _read(out + b * o_b + h * o_h, rows, there, o_l, D_V)
         grad_rows = _read(grad_output + b * a_b + h * a_h, rows, there, a_l, D_V)
-        logarithm = tl.load(
-            denominator + pair * queries + rows, mask=there, other=float("inf")
-        )
+        logs = tl.load(denominator + pair * queries + rows, there, float("inf"))
         seen = there[:, None] & real[None, :]
-        scores = _scores(
-            query, key, mask, mask_q, mask_k, rows, columns, seen, SCALE, MASKED
-        )
-        weights, d_scores = _dscores(
-            query, key, value, found, grad_rows, scores, logarithm
-        )
+        scores = _scores(query, key, mask, m_q, m_k, rows, cols, seen, SCALE, MASKED)
+        weights, d_scores = _dscores(query, key, value, found, grad_rows, scores, logs)
         of_value = tl.dot(tl.trans(weights.to(grad_rows.dtype)), grad_rows, of_value)
         d_scores = d_scores.to(query.dtype)
         of_key = tl.dot(tl.trans(d_scores), query, of_key)
         if WHOLE:  # one block holds the sentence: queries see no other keys
             of_query = tl.dot(d_scores, key) * SCALE
             _write(q_gradient + b * f_b + h * f_h, rows, there, f_l, of_query, D_K)
-    _write(k_gradient + b * g_b + h * g_h, columns, real, g_l, of_key * SCALE, D_K)
-    _write(v_gradient + b * e_b + h * e_h, columns, real, e_l, of_value, D_V)
+    _write(k_gradient + b * g_b + h * g_h, cols, real, g_l, of_key * SCALE, D_K)
+    _write(v_gradient + b * e_b + h * e_h, cols, real, e_l, of_value, D_V)
 
 
 def attend(
@@ -205,10 +193,11 @@ def attend(
     """
     seen, mask_strides = _every_score(query, key, mask)
     strides = *_strides(query, key, value), *_strides_of_heads(context), *mask_strides
+    sizes = query.size(1), query.size(2), key.size(2)
     for launch in _launches(query, key, value, mask):
         _launched(_forward)[launch.pairs, launch.blocks_of(query)](
             query, key, value, seen, context, denominator,
-            *_sizes(query, key), *strides, **launch.options,
+            *sizes, *strides, **launch.options,
         )  # fmt: skip
 
 
@@ -232,14 +221,15 @@ def attend_backward(
     seen, mask_strides = _every_score(query, key, mask)
     given = query, key, value, seen, context, denominator, grad_output
     strides = *_strides(query, key, value), *_strides_of_heads(context, grad_output)
+    sizes = query.size(1), query.size(2), key.size(2)
     for launch in _launches(query, key, value, mask):
         if not launch.options["WHOLE"]:
             _launched(_backward_of_queries)[launch.pairs, launch.blocks_of(query)](
-                *given, gradients[0], *_sizes(query, key), *strides,
+                *given, gradients[0], *sizes, *strides,
                 *_strides_of_heads(gradients[0]), *mask_strides, **launch.options,
             )  # fmt: skip
         _launched(_backward_of_keys)[launch.pairs, launch.blocks_of(key)](
-            *given, *gradients, *_sizes(query, key), *strides,
+            *given, *gradients, *sizes, *strides,
             *_strides_of_heads(*gradients), *mask_strides, **launch.options,
         )  # fmt: skip
 
@@ -298,10 +288,6 @@ def _fits(longest: Any, shorter: int, most: int | None) -> Any:
     if most is None:
         return longer
     return longer * torch.sym_min(1, torch.sym_max(0, most + 1 - longest))
-
-
-def _sizes(query: Tensor, key: Tensor) -> tuple[int, int, int]:
-    return query.size(1), query.size(2), key.size(2)
 
 
 def _every_score(

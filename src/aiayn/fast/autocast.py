@@ -10,7 +10,6 @@ pays only where a compiler merges it with another.
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from aiayn.fast.conditions import is_transformed
@@ -18,7 +17,7 @@ from aiayn.model.layers import ResidualNorm
 from aiayn.model.transformer import Transformer
 
 
-def cast_to_autocast(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def cast_to_autocast(x: Tensor) -> Tensor:
     """x in autocast's narrow type, where autocast is on and the conversion pays."""
     kind = x.device.type
     compiling = torch.compiler.is_compiling()

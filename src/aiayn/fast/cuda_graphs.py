@@ -14,7 +14,7 @@ hook, another rate of dropout), train without acceleration (``fast=False``).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -35,7 +35,6 @@ Step = Callable[[Tensor, Tensor], Tensor]
 """A training step, from source and target on the GPU to its sums, without waiting."""
 
 
-@dataclass
 class CUDAGraphRunner:
     """Runs a step by Python the first time that a shape occurs, then by a recording.
 
@@ -44,15 +43,16 @@ class CUDAGraphRunner:
         pad_id: What fills short rows.
     """
 
-    model: nn.Module
-    pad_id: int
-    _weights: list[nn.Parameter] = field(init=False)
-    _seen: set[tuple] = field(default_factory=set)
-    _graphs: dict[tuple, "_Graph"] = field(default_factory=dict)
-    _memory: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, model: nn.Module, pad_id: int) -> None:
+        self.model, self.pad_id = model, pad_id
+        self._weights = [*model.parameters()]  # collecting them takes time
+        self.reset()
 
-    def __post_init__(self) -> None:
-        self._weights = [*self.model.parameters()]  # collecting them takes time
+    def reset(self) -> None:
+        """Drop all recordings: the optimizer's state has other addresses now."""
+        self._seen: set[tuple] = set()
+        self._graphs: dict[tuple, _Graph] = {}
+        self._memory: dict[str, Any] = {}  # it is freed with the last recording
 
     def __call__(self, step: Step, source: Tensor, target: Tensor) -> Tensor:
         """Run the step, and return its sums.
@@ -76,12 +76,6 @@ class CUDAGraphRunner:
         """Whether a batch is so small that a recording pays, and its logits fit."""
         sizes = [len(side) * padded_length(side.size(1)) for side in (source, target)]
         return max(sizes) <= MAX_TOKENS and sizes[1] * vocab_size <= MAX_LOGITS
-
-    def reset(self) -> None:
-        """Drop all recordings: the optimizer's state has other addresses now."""
-        self._seen.clear()
-        self._graphs.clear()
-        self._memory = {}  # it is freed with the last recording
 
     def _padded(self, tokens: Tensor) -> Tensor:
         """Padded to a multiple of eight, so that fewer shapes occur."""

@@ -5,7 +5,6 @@ small model. Here one 64-bit integer decides about four elements.
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from aiayn.fast.conditions import is_transformed
@@ -21,7 +20,7 @@ class FastDropout(nn.Dropout):
     Paper: §5.4; Srivastava et al. (2014).
     """
 
-    def forward(self, input: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    def forward(self, input: Tensor) -> Tensor:
         """Drop in training; return the input itself in evaluation."""
         if not self.training or self.p == 0:
             return input

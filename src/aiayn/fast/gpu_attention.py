@@ -19,7 +19,6 @@ from threading import Lock
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -62,11 +61,10 @@ def _attend_backward(
         from aiayn.fast.attention_kernels import attend_backward
 
         q, k, v = (_empty(x, x.size(3)) for x in (query, key, value))
-        gradients = q, k, v
-        given = query, key, value, mask, context, denominator, grad_output, gradients
+        given = query, key, value, mask, context, denominator, grad_output, (q, k, v)
         with torch.cuda.device_of(query):
             attend_backward(*given)
-        return gradients
+        return q, k, v
     weights = _weights(query, key, mask, denominator)
     mean = (context.float() * grad_output).sum(-1).transpose(1, 2)[..., None]
     grad_output = grad_output.transpose(1, 2)
@@ -148,18 +146,15 @@ def _gradients(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def gpu_attention(
-    query: Float[Tensor, "batch heads queries d_k"],
-    key: Float[Tensor, "batch heads keys d_k"],
-    value: Float[Tensor, "batch heads keys d_v"],
-    mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
-) -> Float[Tensor, "batch heads queries d_v"]:
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:
     """The context of `scaled_dot_product_attention`, without its weights.
 
     Args:
-        query: The queries of every head. Outside of a compiled graph they have 16 bits,
-            and their width and that of the values is one of `WIDTHS`.
-        key: The keys.
-        value: The values.
+        query: (batch, heads, queries, d_k). Outside of a compiled graph it has 16 bits,
+            and its width and that of the values is one of `WIDTHS`.
+        key: (batch, heads, keys, d_k).
+        value: (batch, heads, keys, d_v).
         mask: True where a query may attend to a key; None: everywhere.
 
     Paper: §3.2.1, equation (1).
@@ -174,8 +169,7 @@ def gpu_attention(
 
 def _can_be_called(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether a graph may have our kernels: they must have been registered."""
-    there = len(_operations) > 0 and _has_kernels(query.device)
-    return there and fit(query, key, value)
+    return bool(_operations) and _has_kernels(query.device) and fit(query, key, value)
 
 
 def _by_eights(mask: Tensor, dtype: torch.dtype) -> Tensor:

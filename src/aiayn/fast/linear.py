@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -28,9 +27,7 @@ MIN_SIZE = 2**22
 class FastLinear(nn.Linear):
     """`torch.nn.Linear`, computed by `linear`."""
 
-    def forward(
-        self, input: Float[Tensor, "*rows inputs"]
-    ) -> Float[Tensor, "*rows outputs"]:
+    def forward(self, input: Tensor) -> Tensor:
         """x Wᵀ + b."""
         return linear(input, self.weight, self.bias)
 
@@ -38,18 +35,12 @@ class FastLinear(nn.Linear):
 class FastTokenEmbedding(TokenEmbedding):
     """`TokenEmbedding`, whose output layer is computed by `linear`."""
 
-    def logits(
-        self, x: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch vocab"]:
+    def logits(self, x: Tensor) -> Tensor:
         """A score for each token of the vocabulary."""
         return linear(x, self.weight)
 
 
-def linear(
-    x: Float[Tensor, "*rows inputs"],
-    weight: Float[Tensor, "outputs inputs"],
-    bias: Float[Tensor, " outputs"] | None = None,
-) -> Float[Tensor, "*rows outputs"]:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`torch.nn.functional.linear`, with its gradient, by the faster library."""
     if is_transformed() or not _goes_to_onednn(x, weight):
         return F.linear(x, weight, bias)
@@ -58,17 +49,13 @@ def linear(
     return _Linear.apply(x, weight, bias)
 
 
-def product(
-    x: Float[Tensor, "*rows inputs"],
-    weight: Float[Tensor, "outputs inputs"],
-    bias: Float[Tensor, " outputs"] | None = None,
-) -> Float[Tensor, "*rows outputs"]:
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`torch.nn.functional.linear` by the faster library, without a gradient.
 
     Args:
-        x: Any number of rows.
-        weight: Of any strides: a transposed view costs nothing.
-        bias: None: no bias.
+        x: (…, inputs).
+        weight: (outputs, inputs), of any strides: a transposed view costs nothing.
+        bias: (outputs); None: no bias.
     """
     if _goes_to_onednn(x, weight):
         bias = None if bias is None else bias.contiguous()  # oneDNN ignores strides
@@ -76,9 +63,7 @@ def product(
     return F.linear(x, weight, bias)
 
 
-def weight_gradient(
-    grad_output: Float[Tensor, "rows outputs"], x: Float[Tensor, "rows inputs"]
-) -> Float[Tensor, "outputs inputs"]:
+def weight_gradient(grad_output: Tensor, x: Tensor) -> Tensor:
     """The gradient of W in x Wᵀ: one more product, grad_outputᵀ x.
 
     Both factors are transposed, and oneDNN copies its first factor if that is
@@ -86,8 +71,8 @@ def weight_gradient(
     product takes little more than half of the time.
 
     Args:
-        grad_output: The gradient of x Wᵀ.
-        x: What was multiplied.
+        grad_output: The gradient of x Wᵀ: (rows, outputs).
+        x: What was multiplied: (rows, inputs).
     """
     if grad_output.size(1) > x.size(1) and _goes_to_onednn(x.T, grad_output.T):
         return product(x.T, grad_output.T).T
@@ -135,7 +120,7 @@ def _mkl_is_slow() -> bool:
         torch.backends.mkl.is_available()
         and torch.backends.mkldnn.is_available()
         and _onednn_multiplies()
-        and "AuthenticAMD" in _vendor()
+        and "AuthenticAMD" in _processor()
     )
 
 
@@ -143,14 +128,13 @@ def _onednn_multiplies() -> bool:
     """Whether this torch has the private operation, with the signature that we use."""
     try:
         one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
-        return torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "") == 1
+        found = torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "")
+        return bool(found == 1)
     except (AttributeError, RuntimeError, TypeError):
         return False
 
 
-def _vendor() -> str:
-    """The maker of the processor, among other words."""
+def _processor() -> str:
+    """A description of the processor, which names its maker."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        return cpuinfo.read_text(errors="replace")
-    return platform.processor()
+    return cpuinfo.read_text() if cpuinfo.is_file() else platform.processor()

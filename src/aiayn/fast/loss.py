@@ -17,7 +17,6 @@ and likewise the gradients, at the cost of one row. The result is that of
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from aiayn.fast.conditions import first_order, is_transformed
@@ -35,9 +34,7 @@ MIN_LOG_PROB = -60.0
 class FastCriterion(Criterion):
     """`Criterion`, with the loss in chunks, at the positions that are not padding."""
 
-    def loss(
-        self, hidden_states: Tensor, labels: Tensor
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    def loss(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The sums of the smoothed and of the plain loss over all target tokens."""
         if is_transformed():
             return super().loss(hidden_states, labels)
@@ -51,17 +48,14 @@ class FastCriterion(Criterion):
 
 
 def chunked_cross_entropy(
-    hidden_states: Float[Tensor, "tokens d_model"],
-    weight: Float[Tensor, "vocab d_model"],
-    labels: Int[Tensor, " tokens"],
-    smoothing: float = 0.1,
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    hidden_states: Tensor, weight: Tensor, labels: Tensor, smoothing: float = 0.1
+) -> tuple[Tensor, Tensor]:
     """Project hidden states onto the vocabulary and score them, a chunk at a time.
 
     Args:
-        hidden_states: The decoder's, at the positions that count.
-        weight: The output matrix.
-        labels: The right tokens.
+        hidden_states: The decoder's, at the positions that count: (tokens, d_model).
+        weight: The output matrix: (vocab, d_model).
+        labels: The right tokens: (tokens).
         smoothing: The paper's ε.
 
     Returns:

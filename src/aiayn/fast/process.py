@@ -43,13 +43,13 @@ def tune_malloc() -> bool:
     if sys.platform != "linux":
         return False
     library = ctypes.CDLL(None)
-    if not hasattr(library, "mallopt"):
+    options = (_MMAP_THRESHOLD, _TRIM_THRESHOLD)
+    if not hasattr(library, "mallopt") or not all(
+        library.mallopt(option, _HUGE) for option in options
+    ):
         return False
-    kept = library.mallopt(_MMAP_THRESHOLD, _HUGE)
-    kept = kept and library.mallopt(_TRIM_THRESHOLD, _HUGE)
-    if kept:
-        _ask_for_large_pages(library)
-    return bool(kept)
+    _ask_for_large_pages(library)
+    return True
 
 
 def _ask_for_large_pages(library: ctypes.CDLL) -> None:

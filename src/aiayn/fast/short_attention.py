@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from aiayn.fast.conditions import first_order
@@ -103,17 +102,14 @@ def _product(left: Tensor, right: Tensor, scale: float) -> Tensor:
 
 
 def short_attention(
-    query: Float[Tensor, "batch heads queries d_k"],
-    key: Float[Tensor, "batch heads keys d_k"],
-    value: Float[Tensor, "batch heads keys d_v"],
-    mask: Bool[Tensor, "*#batch_heads #queries #keys"] | None = None,
-) -> Float[Tensor, "batch heads queries d_v"]:
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:
     """The context of `scaled_dot_product_attention`, without its weights.
 
     Args:
-        query: The queries of every head.
-        key: The keys.
-        value: The values.
+        query: (batch, heads, queries, d_k).
+        key: (batch, heads, keys, d_k).
+        value: (batch, heads, keys, d_v).
         mask: True where a query may attend to a key; None: everywhere.
 
     Paper: §3.2.1, equation (1).

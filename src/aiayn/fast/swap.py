@@ -42,11 +42,6 @@ def fast_classes() -> dict[type, type]:
     }
 
 
-@cache
-def _plain_classes() -> dict[type, type]:
-    return {fast: plain for plain, fast in fast_classes().items()}
-
-
 Module = TypeVar("Module", bound=nn.Module)
 
 _open_blocks: dict[nn.Module, int] = {}
@@ -100,7 +95,8 @@ def disabled(module: nn.Module) -> Iterator[None]:
     ...     type(layer).__name__
     'Linear'
     """
-    plain, fast = _plain_classes(), fast_classes()
+    fast = fast_classes()
+    plain = {swapped: original for original, swapped in fast.items()}
     with _counting:
         parts = [x for x in module.modules() if type(x) in plain or x in _open_blocks]
         for part in parts:

@@ -1,12 +1,13 @@
 """§3 of the paper: the model."""
 
+from aiayn.model.additive import additive_attention
 from aiayn.model.attention import (
     MultiHeadAttention,
-    additive_attention,
     scaled_dot_product_attention,
     softmax_over_keys,
     split_heads,
 )
+from aiayn.model.attention_weights import AttentionWeights
 from aiayn.model.cache import DecoderCache, KVCache, LayerCache
 from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
@@ -18,16 +19,17 @@ from aiayn.model.layers import (
     PositionwiseFeedForward,
     ResidualNorm,
 )
-from aiayn.model.masks import causal_mask, padding_mask, segment_mask
-from aiayn.model.positions import (
+from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
+)
+from aiayn.model.masks import causal_mask, padding_mask, segment_mask
+from aiayn.model.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
 )
 from aiayn.model.rotary import RotaryAttention, rotate
 from aiayn.model.transformer import (
-    AttentionWeights,
     Transformer,
     shift_right,
 )

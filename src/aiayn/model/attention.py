@@ -1,8 +1,7 @@
 """§3.2: scaled dot-product attention, equation (1), and multi-head attention.
 
-Additive attention (Bahdanau et al., 2015), which §3.2.1 compares, is here too. Only one
-thing differs from the paper: a query that may attend to no key gets zeros, because the
-paper's formula has no value there.
+One thing differs from the paper: a query that may attend to no key gets zeros, because
+the formula has no value there.
 """
 
 import math
@@ -11,12 +10,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
-from aiayn.model.validation import (
-    check_mask,
-    check_sequences,
-    head_widths,
-)
+from aiayn.model.masks import Mask, check_mask
+from aiayn.model.validation import explain_sequences, head_widths
 
 
 def scaled_dot_product_attention(
@@ -53,48 +50,6 @@ def scaled_dot_product_attention(
     """
     d_k = query.size(-1)
     scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
-    weights = softmax_over_keys(scores, mask)  # (..., queries, keys)
-    return weights @ value, weights  # (..., queries, d_v)
-
-
-def additive_attention(
-    query: Float[Tensor, "*#batch queries d_k"],
-    key: Float[Tensor, "*#batch keys d_k"],
-    value: Float[Tensor, "*#batch keys d_v"],
-    score_weight: Float[Tensor, " d_k"],
-    mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
-) -> tuple[Float[Tensor, "*#batch queries d_v"], Float[Tensor, "*#batch queries keys"]]:
-    r"""Attention whose scores come from a network with one hidden layer.
-
-    $$\mathrm{score}(q, k) = v^\top \tanh(q + k)$$
-
-    As in equation (1), query and key come projected: in Bahdanau et al. they are
-    $W_a s$ and $U_a h$, of a decoder state s and an annotation h. The second does not
-    change while the decoder writes, so whoever calls can keep it.
-
-    Args:
-        query: What each position looks for.
-        key: What each position answers to.
-        value: What each position has to give: the annotation itself.
-        score_weight: v, which sums the hidden units up.
-        mask: True where a query may attend to a key; None: everywhere.
-
-    Returns:
-        Context and weights, as from `scaled_dot_product_attention`.
-
-    Paper: §3.2.1; Bahdanau et al. (2015), appendix A.1.2.
-
-    A query and two keys of one hidden unit; tanh(0) is 0, and tanh of much is 1:
-
-    >>> query, key = torch.tensor([[0.0]]), torch.tensor([[0.0], [20.0]])
-    >>> value = torch.tensor([[1.0], [2.0]])
-    >>> _, weights = additive_attention(query, key, value, torch.ones(1))
-    >>> weights.round(decimals=4)  # the softmax of 0 and 1
-    tensor([[0.2689, 0.7311]])
-    """
-    hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
-    # (..., queries, keys, d_k)
-    scores = hidden @ score_weight  # (..., queries, keys)
     weights = softmax_over_keys(scores, mask)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_v)
 
@@ -187,7 +142,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "batch queries d_model"],
         key: Float[Tensor, "batch keys d_model"] | None,
         value: Float[Tensor, "batch keys d_model"] | None,
-        mask: Bool[Tensor, "*#batch_heads #queries #all_keys"] | None = None,
+        mask: Mask | None = None,
         need_weights: bool = False,
         cache: KVCache | None = None,
     ) -> tuple[Float[Tensor, "batch queries d_model"], Tensor | None]:
@@ -207,7 +162,7 @@ class MultiHeadAttention(nn.Module):
             The output; and the weights (batch, heads, queries, keys), as they are
             before dropout, or None.
         """
-        check_sequences(query, key, value)
+        _check_sequences(query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
@@ -217,9 +172,7 @@ class MultiHeadAttention(nn.Module):
         """The queries of every head: (batch, heads, queries, d_k)."""
         return split_heads(self.query_projection(query), self.num_heads)
 
-    def project_kv(
-        self, key: Tensor | None, value: Tensor | None, cache: KVCache | None = None
-    ):
+    def project_kv(self, key, value, cache: KVCache | None = None):
         """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
 
         With a cache they are appended to it, and all that it then holds is returned.
@@ -251,3 +204,10 @@ def split_heads(
     torch.Size([1, 2, 5, 3])
     """
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def _check_sequences(*given: Tensor | None) -> None:
+    """Query, key and value must be batches of sequences, of the same sentences."""
+    shapes = [x.shape for x in given if x is not None]
+    if {len(shape) for shape in shapes} != {3} or len({x[0] for x in shapes}) > 1:
+        raise InputError(explain_sequences(*shapes))

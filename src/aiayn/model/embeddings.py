@@ -46,10 +46,11 @@ class TokenEmbedding(nn.Module):
         Raises:
             InputError: A token is not in the vocabulary (on a GPU, torch says so).
         """
-        vocab_size, d_model = self.weight.shape
+        scale = math.sqrt(self.weight.size(1))
         try:
-            return F.embedding(tokens, self.weight) * math.sqrt(d_model)
+            return F.embedding(tokens, self.weight) * scale
         except IndexError:
+            vocab_size = self.weight.size(0)
             bad = tokens[(tokens < 0) | (tokens >= vocab_size)][0]
             raise InputError(
                 f"There is a token id {bad}, but vocab_size = {vocab_size} allows 0 to "

@@ -15,13 +15,14 @@ $$x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))$$
 from collections.abc import Callable
 from typing import Any, Literal
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.attention import MultiHeadAttention
 from aiayn.model.cache import KVCache, LayerCache
 from aiayn.model.config import TransformerConfig
+from aiayn.model.masks import Mask
 from aiayn.model.rotary import RotaryAttention
 from aiayn.model.validation import check_norm
 
@@ -106,10 +107,10 @@ class ResidualNorm(nn.Module):
 
         Args:
             x: The sequence.
-            sublayer: Returns its output and, as attention does, its weights or None.
+            sublayer: Returns its output, and attention weights or None.
 
         Returns:
-            The output, and what else the sub-layer returned.
+            The output, and the weights or None.
         """
         update, weights = sublayer(self.norm(x) if self.pre else x)
         x = x + self.dropout(update)
@@ -146,12 +147,9 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        mask: Bool[Tensor, "*#batch_heads #length #length"] | None = None,
+        mask: Mask | None = None,
         need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch length d_model"],
-        Float[Tensor, "batch heads length length"] | None,
-    ]:
+    ) -> tuple[Float[Tensor, "batch length d_model"], Tensor | None]:
         """Apply both sub-layers.
 
         Args:
@@ -160,7 +158,7 @@ class EncoderLayer(nn.Module):
             need_weights: Return the attention weights too.
 
         Returns:
-            The layer's output, and the weights or None.
+            The output, and the weights (batch, heads, length, length) or None.
         """
         x, weights = self.self_attention_residual(
             x, lambda x: self.self_attention(x, x, x, mask, need_weights)
@@ -205,10 +203,8 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch target_length d_model"],
         memory: Float[Tensor, "batch source_length d_model"] | None,
-        target_mask: Bool[Tensor, "*#batch_heads #target_length #all_targets"]
-        | None = None,
-        memory_mask: Bool[Tensor, "*#batch_heads #target_length #source_length"]
-        | None = None,
+        target_mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         need_weights: bool = False,
         cache: LayerCache | None = None,
     ) -> tuple[Float[Tensor, "batch target_length d_model"], Any, Any]:
@@ -281,12 +277,9 @@ class Encoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch source_length d_model"],
-        mask: Bool[Tensor, "*#batch_heads #source_length #source_length"] | None = None,
+        mask: Mask | None = None,
         need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch source_length d_model"],
-        tuple[Float[Tensor, "batch heads source_length source_length"], ...],
-    ]:
+    ) -> tuple[Float[Tensor, "batch source_length d_model"], tuple[Tensor, ...]]:
         """Apply the layers; `EncoderLayer.forward` explains the arguments.
 
         Returns:
@@ -295,9 +288,8 @@ class Encoder(nn.Module):
         all_weights = []
         for layer in self.layers:
             x, weights = layer(x, mask, need_weights)
-            if need_weights:
-                all_weights.append(weights)
-        return self.norm(x), tuple(all_weights)
+            all_weights.append(weights)
+        return self.norm(x), tuple(all_weights) if need_weights else ()
 
 
 class Decoder(nn.Module):
@@ -327,17 +319,11 @@ class Decoder(nn.Module):
         self,
         x: Float[Tensor, "batch target_length d_model"],
         memory: Float[Tensor, "batch source_length d_model"] | None,
-        target_mask: Bool[Tensor, "*#batch_heads #target_length #all_targets"]
-        | None = None,
-        memory_mask: Bool[Tensor, "*#batch_heads #target_length #source_length"]
-        | None = None,
+        target_mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         need_weights: bool = False,
         caches: list[LayerCache] | None = None,
-    ) -> tuple[
-        Float[Tensor, "batch target_length d_model"],
-        tuple[Tensor, ...],
-        tuple[Tensor, ...],
-    ]:
+    ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Apply the layers; `DecoderLayer.forward` explains the arguments.
 
         Returns:
@@ -345,15 +331,16 @@ class Decoder(nn.Module):
             cross-attention if asked for.
         """
         all_self, all_cross = [], []
-        for number, layer in enumerate(self.layers):
-            cache = None if caches is None else caches[number]
-            x, self_weights, cross_weights = layer(
+        for layer, cache in zip(
+            self.layers, caches or [None] * len(self.layers), strict=True
+        ):
+            x, own, cross = layer(
                 x, memory, target_mask, memory_mask, need_weights, cache
             )
-            if need_weights:
-                all_self.append(self_weights)
-                all_cross.append(cross_weights)
-        return self.norm(x), tuple(all_self), tuple(all_cross)
+            all_self.append(own)
+            all_cross.append(cross)
+        weights = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
+        return self.norm(x), *weights
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:

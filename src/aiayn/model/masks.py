@@ -9,6 +9,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from aiayn.errors import InputError
+from aiayn.model.validation import explain_mask
+
+Mask = Bool[Tensor, "*_batch_heads _queries _keys"]
+"""The type of a mask: (queries, keys), or (batch, heads, queries, keys)."""
+
 
 def causal_mask(
     length: int, device: torch.device | str | None = None
@@ -80,3 +86,17 @@ def segment_mask(
             [0, 0, 1]], dtype=torch.int32)
     """
     return (queries[:, :, None] == keys[:, None, :])[:, None]
+
+
+def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
+    """Refuse a mask that is not boolean, or does not broadcast to the scores' shape.
+
+    Raises:
+        InputError: The sentence says which shape is meant.
+    """
+    if mask is None:
+        return
+    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
+    broadcasts = mask.dim() in (2, len(shape)) and all(a in (1, b) for a, b in pairs)
+    if mask.dtype != torch.bool or not broadcasts:
+        raise InputError(explain_mask(mask, shape))

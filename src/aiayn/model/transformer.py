@@ -5,24 +5,25 @@ sentences of a batch are padded to one length, and nothing attends to padding.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from aiayn.errors import InputError
+from aiayn.model.attention_weights import AttentionWeights
 from aiayn.model.cache import DecoderCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.layers import Decoder, DecoderLayer, Encoder
-from aiayn.model.masks import causal_mask, padding_mask
-from aiayn.model.positions import (
+from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
-    SinusoidalPositionalEncoding,
 )
-from aiayn.model.validation import check_batch, check_tokens
+from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.positions import SinusoidalPositionalEncoding
+from aiayn.model.validation import explain_batch, explain_tokens
 
 
 def shift_right(
@@ -46,29 +47,6 @@ def shift_right(
     """
     bos = target.new_full((target.size(0), 1), bos_id)
     return torch.cat([bos, target], dim=1)[:, :-1]
-
-
-@dataclass(frozen=True)
-class AttentionWeights:
-    """The weights of every layer and every head for one batch.
-
-    Each field is a tuple with one tensor a layer; rows are queries.
-
-    Paper: §3.2.3, and Figures 3–5.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[1, 7]])
-    >>> weights = model.attention_weights(source, target)
-    >>> len(weights.cross), weights.cross[0].shape
-    (2, torch.Size([1, 4, 2, 3]))
-    """
-
-    encoder: tuple[Float[Tensor, "batch heads source_length source_length"], ...]
-    """Self-attention of the source."""
-    decoder: tuple[Float[Tensor, "batch heads target_length target_length"], ...]
-    """Masked self-attention of the target."""
-    cross: tuple[Float[Tensor, "batch heads target_length source_length"], ...]
-    """Attention of the target to the source."""
 
 
 class Transformer(nn.Module):
@@ -145,19 +123,15 @@ class Transformer(nn.Module):
         Args:
             source: As in `forward`.
             target: As in `forward`.
-            source_mask: Where the source may attend to itself; None: not to padding.
-            target_mask: Where the target may attend to itself; None: not to later
-                positions.
-            memory_mask: Where the target may attend to the source; None: not to
-                padding.
+            source_mask: What the source may attend to; None: all but padding.
+            target_mask: What the target may attend to; None: no later position.
+            memory_mask: What the target may attend to in the source, as source_mask.
             source_positions: The position of each source token; None: 0, 1, 2, …
             target_positions: Likewise of each target token.
         """
         memory, _ = self._encode(source, source_mask, source_positions)
-        hidden_states, _, _ = self._decode(
-            target, memory, source, target_mask, memory_mask, target_positions
-        )
-        return hidden_states
+        options = target_mask, memory_mask, target_positions
+        return self._decode(target, memory, source, *options)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -234,10 +208,9 @@ class Transformer(nn.Module):
         positions: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        check_tokens(source, "source")
+        x = self._embed("source", source, positions=positions)
         if mask is None:
             mask = padding_mask(source, self.config.pad_id)
-        x = self._embed("source", source, positions=positions)
         return self.encoder(x, mask, need_weights)
 
     def _decode(
@@ -250,19 +223,22 @@ class Transformer(nn.Module):
         positions: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        check_tokens(target, "target")
-        check_batch(target, memory, source)
+        x = self._embed("target", target, positions=positions)
+        if target.size(0) != len(source) or memory.shape[:2] != source.shape:
+            raise InputError(explain_batch(target, memory, source))
         if target_mask is None:  # padding is at the end, where this one hides it too
             target_mask = causal_mask(target.size(1), target.device)
         if memory_mask is None:
             memory_mask = padding_mask(source, self.config.pad_id)
-        x = self._embed("target", target, positions=positions)
         return self.decoder(x, memory, target_mask, memory_mask, need_weights)
 
     def _embed(
         self, use: Literal["source", "target"], tokens: Tensor, **where: Any
     ) -> Tensor:
         """Embed tokens, add their positions, and apply dropout (paper: §5.4)."""
+        whole = tokens.dtype in (torch.int32, torch.int64)
+        if tokens.dim() != 2 or not whole or not tokens.size(1):
+            raise InputError(explain_tokens(tokens, use))
         positions = self.source_positions if use == "source" else self.target_positions
         x = self.embedding(use)(tokens)  # (batch, length, d_model)
         return self.dropout(positions(x, **where))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from aiayn.errors import InputError
 
@@ -84,79 +83,62 @@ def check_rotary(d_k: int) -> None:
         )
 
 
-def check_sequences(query: Tensor, key: Tensor | None, value: Tensor | None) -> None:
-    """Query, key and value must be batches of sequences, of the same sentences."""
-    given = {"query": query, "key": key, "value": value}
-    shapes = {n: tuple(x.shape) for n, x in given.items() if x is not None}
-    if any(len(shape) != 3 for shape in shapes.values()):
-        raise InputError(
+def explain_sequences(*shapes: torch.Size) -> str:
+    """Why shapes of query, key and value do not fit together, in one sentence."""
+    given = ", ".join(str(tuple(shape)) for shape in shapes)
+    if any(len(shape) != 3 for shape in shapes):
+        return (
             "query, key and value must be of shape (batch, length, d_model), not "
-            f"{', '.join(map(str, shapes.values()))}: give x[None] for one sentence."
+            f"{given}: give x[None] for one sentence."
         )
-    if key is not None and value is not None:
-        if not query.size(0) == key.size(0) == value.size(0):
-            raise InputError(
-                "query, key and value must be of as many sentences, but their shapes "
-                f"are {', '.join(map(str, shapes.values()))}: give one memory for each "
-                "query."
-            )
-        if key.size(1) != value.size(1):
-            raise InputError(
-                f"There are {key.size(1)} keys and {value.size(1)} values: each key "
-                "needs its own value."
-            )
+    return (
+        "query, key and value must be of as many sentences, but their shapes are "
+        f"{given}: give one memory for each query."
+    )
 
 
-def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
-    """A mask must be boolean, and broadcast to the shape of the scores.
+def explain_mask(mask: torch.Tensor, shape: torch.Size) -> str:
+    """Why a mask does not fit scores of a shape, in one sentence.
 
     A mask of numbers is not guessed: some libraries add it to the scores. Nor is one of
     three dimensions: its first could be sentences or heads.
     """
-    if mask is None:
-        return
     if mask.dtype != torch.bool:
-        raise InputError(
+        return (
             "A mask holds True where a query may attend to a key, and False elsewhere, "
             f"but this one is of {mask.dtype}: give mask != 0 if its ones may be "
             "attended to, mask == 0 if it is to be added to the scores."
         )
-    sizes = tuple(mask.shape)
-    fits = len(sizes) in (2, len(shape)) and all(
-        size in (1, wanted)
-        for size, wanted in zip(sizes, shape[-len(sizes) :], strict=True)
+    names = ("batch", "heads", "queries", "keys")
+    meant = ", ".join(names[-len(shape) :]) if len(shape) <= 4 else "…, keys"
+    return (
+        f"A mask of shape {tuple(mask.shape)} does not fit scores of shape "
+        f"{tuple(shape)}: it must be (queries, keys) or ({meant}), where each size may "
+        "be 1. A mask of (batch, keys) is meant as mask[:, None, None, :], one of "
+        "(batch, queries, keys) as mask[:, None]."
     )
-    if not fits:
-        names = ("batch", "heads", "queries", "keys")
-        meant = ", ".join(names[-len(shape) :]) if len(shape) <= 4 else "…, keys"
-        raise InputError(
-            f"A mask of shape {sizes} does not fit scores of shape {tuple(shape)}: it "
-            f"must be (queries, keys) or ({meant}), where each size may be 1. A mask "
-            "of (batch, keys) is meant as mask[:, None, None, :], one of (batch, "
-            "queries, keys) as mask[:, None]."
-        )
 
 
-def check_tokens(tokens: Tensor, name: str) -> None:
-    """Tokens must be ids of shape (batch, length); the embedding checks the ids."""
-    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
-        raise InputError(
-            f"{name} must hold token ids (int64) of shape (batch, length), not "
-            f"{tokens.dtype} of shape {tuple(tokens.shape)}."
-        )
-    if tokens.size(1) == 0:
-        raise InputError(f"{name} is empty: every row needs at least one token.")
+def explain_tokens(tokens: torch.Tensor, name: str) -> str:
+    """Why something cannot be a batch of token ids, in one sentence."""
+    if tokens.dim() == 2 and not tokens.size(1):
+        return f"{name} is empty: every row needs at least one token."
+    return (
+        f"{name} must hold token ids (int64) of shape (batch, length), not "
+        f"{tokens.dtype} of shape {tuple(tokens.shape)}."
+    )
 
 
-def check_batch(target: Tensor, memory: Tensor, source: Tensor) -> None:
-    """Target, memory and source must be of the same sentences."""
+def explain_batch(
+    target: torch.Tensor, memory: torch.Tensor, source: torch.Tensor
+) -> str:
+    """Why target, memory and source are not of the same sentences, in one sentence."""
     if target.size(0) != source.size(0):
-        raise InputError(
+        return (
             f"target has {target.size(0)} rows and source {source.size(0)}: give one "
             "target for each source."
         )
-    if memory.shape[:2] != source.shape:
-        raise InputError(
-            f"memory is of {tuple(memory.shape[:2])} positions, but source of "
-            f"{tuple(source.shape)}: memory must be what encode(source) returned."
-        )
+    return (
+        f"memory is of {tuple(memory.shape[:2])} positions, but source of "
+        f"{tuple(source.shape)}: memory must be what encode(source) returned."
+    )
