@@ -208,7 +208,7 @@ def test_a_saved_model_alone_is_neither_evaluated_nor_trained_over(aiayn, run):
     mine = run.path.with_name("mine")
     save_translator(*load_translator(run.path), mine)
     said = complaint(*aiayn("evaluate", mine))
-    assert f"{mine} holds no config.json, which names the corpus" in said
+    assert f"There is no file {mine / 'config.json'}" in said
     said = complaint(*aiayn("train", "grammar", "--output", mine))
     assert f"{mine} holds a run or a model already: continue a run" in said
 

@@ -160,7 +160,8 @@ def evaluate(
     aiayn evaluate runs/grammar --split combinations --beam-size 1
 
     Args:
-        run: A run's folder, or one of its .safetensors files.
+        run: A run's folder, or one of its .safetensors files; config.json beside it
+            names the corpus.
         split: Which part of the corpus: test, validation, …
         corpus: Another corpus than the one that it was trained on.
         beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
@@ -172,11 +173,6 @@ def evaluate(
     """
     model, tokenizer = inference.load_translator(run, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
-    if not folder.config.is_file():
-        raise InputError(
-            f"{folder.path} holds no config.json, which names the corpus: only a run's "
-            "folder is evaluated. In Python, aiayn.inference has the scores."
-        )
     config = TrainingConfig.from_dict(read_json(folder.config))
     name = corpus or config.corpus
     loaded = data.load_corpus(name, source=config.source, target=config.target)

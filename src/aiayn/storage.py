@@ -143,8 +143,7 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"{folder} is in use: another training writes to it. Wait for its end, "
-                "or choose another folder."
+                f"{folder} is in use: another training writes to it."
             ) from None
         except OSError:
             pass
@@ -215,10 +214,6 @@ def load_info(path: Path | str) -> dict[str, Any]:
         return info
 
 
-# What safetensors, torch and JSON raise when a file is damaged.
-_DAMAGED = (SafetensorError, ValueError, TypeError, RuntimeError, OSError)
-
-
 @contextmanager
 def _open_tensors(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """A safetensors file and its description; an error inside means a damaged file."""
@@ -230,11 +225,8 @@ def _open_tensors(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
             if isinstance(info, dict):
                 yield file, info
                 return
-    except _DAMAGED as error:
-        raise InputError(
-            f"{path} is not a whole safetensors file ({error}). Take another "
-            "checkpoint of the run."
-        ) from None
+    except (SafetensorError, ValueError, RuntimeError, OSError) as error:
+        raise InputError(f"{path} is not a whole safetensors file: {error}.") from None
     raise InputError(f"{path} is a safetensors file, but was not written by aiayn.")
 
 

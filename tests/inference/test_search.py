@@ -520,7 +520,7 @@ def test_arguments_that_make_no_sense(options, named, unchecked_shapes):
 def test_an_end_that_is_never_written_is_refused(search, ends):
     """Some libraries start with the end token; here every output would be endless."""
     bos_id, eos_id = ends
-    with pytest.raises(InputError, match=f"eos_id = {eos_id} must differ from bos_id"):
+    with pytest.raises(InputError, match=f"eos_id = {eos_id} must be two tokens"):
         search(random_transformer(), random_source([2]), bos_id=bos_id, eos_id=eos_id)
 
 
@@ -530,7 +530,7 @@ def test_an_end_that_is_never_written_is_refused(search, ends):
 def test_start_and_end_are_tokens(search, name, token):
     """With an end that is none, a greedy search would never end."""
     ends = {"bos_id": 1, "eos_id": 2} | {name: token}
-    with pytest.raises(InputError, match=f"{name} = {token} .*must be tokens"):
+    with pytest.raises(InputError, match=f"{name} = {token} .*must be two tokens"):
         search(random_transformer(), random_source([2]), **ends)
 
 

@@ -132,18 +132,11 @@ def beam_search_n_best(
     """
     check_sizes(1, beam_size=beam_size, num_best=num_best)
     if num_best > beam_size:
-        raise InputError(
-            f"num_best = {num_best} outputs do not come from a beam of {beam_size}: "
-            "give a larger beam_size, or ask for fewer."
-        )
+        raise InputError(f"num_best = {num_best} is more than beam_size = {beam_size}.")
     if not 0.0 <= length_penalty <= 10.0:
-        raise InputError(
-            f"length_penalty must lie between 0 (none) and 10, not {length_penalty}; "
-            "the paper's is 0.6."
-        )
-    source, limits = prepare_search(
-        model, source, bos_id, eos_id, extra_length, max_length
-    )
+        raise InputError(f"length_penalty must be from 0 to 10, not {length_penalty}.")
+    allowed = {"extra_length": extra_length, "max_length": max_length}
+    source, limits = prepare_search(model, source, bos_id, eos_id, **allowed)
     if not len(source):
         return []
     device, first_limit = source.device, int(limits.min())

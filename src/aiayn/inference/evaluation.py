@@ -89,10 +89,8 @@ def evaluate_bleu(
 
     _check_pairs(hypotheses, references)
     if tokenize not in BLEU.TOKENIZERS:
-        raise InputError(
-            f"sacreBLEU has no tokenizer {tokenize!r}; choose from "
-            f"{', '.join(sorted(BLEU.TOKENIZERS))}."
-        )
+        known = ", ".join(sorted(BLEU.TOKENIZERS))
+        raise InputError(f"sacreBLEU has no tokenizer {tokenize!r}; it has {known}.")
     # force: do not warn about text that looks tokenised.
     bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     score = bleu.corpus_score(hypotheses, [references])

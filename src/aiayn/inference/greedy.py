@@ -61,9 +61,8 @@ def greedy_search(
     >>> len(outputs), len(outputs[0].tokens) < 6  # the end token included
     (2, True)
     """
-    source, limits = prepare_search(
-        model, source, bos_id, eos_id, extra_length, max_length
-    )
+    allowed = {"extra_length": extra_length, "max_length": max_length}
+    source, limits = prepare_search(model, source, bos_id, eos_id, **allowed)
     if not len(source):
         return []
     found: dict[int, Hypothesis] = {}

@@ -128,36 +128,27 @@ def output_limits(
 
 
 def prepare_search(
-    model: Model,
-    source: Int[Tensor, "sentences source_length"],
-    bos_id: int,
-    eos_id: int,
-    extra_length: int,
-    max_length: int | None,
+    model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: int | None
 ) -> tuple[Int[Tensor, "sentences source_length"], Int[Tensor, " sentences"]]:
-    """Check the arguments that all searches share.
+    """Check what all searches are given.
 
     Returns:
         The source on the model's device, and `output_limits`.
 
     Raises:
-        InputError: An end that is never written (some models use the start token or
-            padding as their end), a start that is no token; or as `output_limits`.
+        InputError: The two are not two tokens, or outputs would never end, because
+            neither the start token nor padding is ever written; or as `output_limits`.
     """
     vocab_size, pad_id = model.config.vocab_size, model.config.pad_id
-    if not (0 <= bos_id < vocab_size and 0 <= eos_id < vocab_size):
+    known = 0 <= bos_id < vocab_size and 0 <= eos_id < vocab_size
+    if not known or eos_id in (bos_id, pad_id):
         raise InputError(
-            f"bos_id = {bos_id} and eos_id = {eos_id} must be tokens: vocab_size = "
-            f"{vocab_size} allows 0 to {vocab_size - 1}."
-        )
-    if eos_id in (bos_id, pad_id):
-        raise InputError(
-            f"eos_id = {eos_id} must differ from bos_id = {bos_id} and from pad_id = "
-            f"{pad_id}: train the model with an end token of its own."
+            f"bos_id = {bos_id} and eos_id = {eos_id} must be two tokens from 0 to "
+            f"{vocab_size - 1}, and eos_id must not be that of padding, {pad_id}."
         )
     if isinstance(source, Tensor):  # output_limits refuses anything else
         source = source.to(next(model.parameters(), source).device)
-    return source, output_limits(model, source, extra_length, max_length)
+    return source, output_limits(model, source, **limits)
 
 
 @contextmanager

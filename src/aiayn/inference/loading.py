@@ -44,9 +44,7 @@ def load_translator(
     >>> model.config.vocab_size == tokenizer.vocab_size
     True
     """
-    if isinstance(device, str):
-        device = resolve_device(device)
-    path = Path(path)
+    path, device = Path(path), resolve_device(str(device))
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
     if info.get("model") is None:
