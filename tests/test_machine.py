@@ -1,22 +1,15 @@
 """The device and the precision that a run gets, asked for or found out."""
 
-from contextlib import suppress
-
 import pytest
 import torch
 
-from aiayn.data import Batch
 from aiayn.errors import InputError
-from aiayn.inference import beam_search, greedy_search, hypothesis, perplexity
 from aiayn.machine import (
     _named,
-    attend_without_plans,
     describe_machine,
     resolve_device,
     resolve_precision,
 )
-from aiayn.model import Transformer, TransformerConfig
-from aiayn.training import Trainer, TrainingConfig, trainer
 
 CPU = torch.device("cpu")
 
@@ -114,74 +107,3 @@ cpu family\t: 26
 )
 def test_a_processor_that_hides_its_generation_is_named_with_it(cpuinfo, name):
     assert _named(cpuinfo) == name
-
-
-@pytest.fixture(params=[True, False])
-def cudnn(request):
-    """Whether cuDNN may attend; and then as it was."""
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(request.param)
-    yield request.param
-    torch.backends.cuda.enable_cudnn_sdp(before)
-
-
-def test_a_gpu_makes_no_plan_for_each_shape_of_an_attention(cudnn):
-    """Until the end of the block, an early one too."""
-    with attend_without_plans(CPU):
-        assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
-    with suppress(InputError), attend_without_plans(torch.device("cuda")):
-        assert not torch.backends.cuda.cudnn_sdp_enabled()
-        raise InputError
-    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
-
-
-def test_plans_come_back_when_the_last_block_ends(cudnn):
-    """The setting is the process's: blocks of two threads end in any order."""
-    gpu = torch.device("cuda")
-    first, second = attend_without_plans(gpu), attend_without_plans(gpu)
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
-    second.__exit__(None, None, None)
-    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
-
-
-def train(model, batch):
-    config = TrainingConfig(model=model.config, device="cpu")
-    Trainer(config, model, bos_id=1).step(1, [batch])
-
-
-USES = {
-    "a step of a training": train,
-    "perplexity": lambda model, batch: perplexity(model, [batch], bos_id=1),
-    "greedy search": lambda model, batch: greedy_search(
-        model, batch.source, bos_id=1, eos_id=2
-    ),
-    "beam search": lambda model, batch: beam_search(
-        model, batch.source, bos_id=1, eos_id=2
-    ),
-}
-
-
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_whatever_has_batches_of_many_shapes_attends_without_plans(
-    use, cudnn, monkeypatch
-):
-    """As if the model were on a GPU; afterwards all is as it was."""
-    model, seen = Transformer(TransformerConfig.tiny(vocab_size=20)), set()
-
-    def on_a_gpu(device):
-        assert device == CPU
-        return attend_without_plans(torch.device("cuda"))
-
-    for module in (trainer, hypothesis):
-        monkeypatch.setattr(module, "attend_without_plans", on_a_gpu)
-    for part in model.modules():
-        part.register_forward_hook(
-            lambda *call: seen.add(torch.backends.cuda.cudnn_sdp_enabled())
-        )
-    batch = Batch(torch.tensor([[5, 6, 2]]), torch.tensor([[7, 8, 2]]))
-    use(model, batch)
-    assert seen == {False}
-    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
