@@ -205,22 +205,35 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
+# How many blocks of `disable_cudnn_sdpa` are open, in all threads, and what was set.
+_blocks, _before = 0, True
+_counting = Lock()
+
+
 @contextmanager
 def disable_cudnn_sdpa(device: torch.device) -> Iterator[None]:
     """Have torch choose another kernel than cuDNN's for attention inside the block.
 
     cuDNN makes a plan for each shape, which costs more than it gains when the shapes of
-    a training or of a search keep changing. Torch's own kernels need no plan.
+    a training or of a search keep changing. Torch's own kernels need no plan. The
+    setting is the process's, so it is restored when the last block of all threads ends.
 
     Args:
         device: On another device than a GPU nothing is changed.
     """
+    global _blocks, _before
     if device.type != "cuda":
         yield
         return
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    with _counting:
+        if not _blocks:
+            _before = torch.backends.cuda.cudnn_sdp_enabled()
+            torch.backends.cuda.enable_cudnn_sdp(False)
+        _blocks += 1
     try:
         yield
     finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)
+        with _counting:
+            _blocks -= 1
+            if not _blocks:
+                torch.backends.cuda.enable_cudnn_sdp(_before)
