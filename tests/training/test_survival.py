@@ -25,6 +25,8 @@ from aiayn.training.train import Progress, RunLog
 
 # The module: `aiayn.training.train` is the function, as an attribute of its package.
 TRAIN = importlib.import_module("aiayn.training.train")
+RUN_LOG = importlib.import_module("aiayn.training.run_log")
+VALIDATION = importlib.import_module("aiayn.training.validation")
 
 HOLD = """
 import sys
@@ -139,9 +141,10 @@ def test_the_speed_is_that_of_the_steps_and_not_of_validations(config, monkeypat
         return {"loss": 1.0}
 
     monkeypatch.setattr(Trainer, "step", timed_step)
-    monkeypatch.setattr(TRAIN, "_scores", timed_scores)
+    for module in (TRAIN, VALIDATION):
+        monkeypatch.setattr(module, "validation_scores", timed_scores)
     clock.perf_counter = lambda: clock.now
-    monkeypatch.setattr(TRAIN, "time", clock)
+    monkeypatch.setattr(RUN_LOG, "time", clock)
     with monkeypatch.context() as patch:
         patch.setattr(TRAIN, "_stop_request", lambda: nullcontext(stop))
         with pytest.raises(KeyboardInterrupt, match="Stopped after step 12 of 24"):

@@ -46,6 +46,7 @@ from aiayn.training.preparation import prepare_data, short_pairs
 
 # The module: `aiayn.training.train` is the function, as an attribute of its package.
 TRAIN = importlib.import_module("aiayn.training.train")
+VALIDATION = importlib.import_module("aiayn.training.validation")
 
 
 def losses(run):
@@ -80,7 +81,7 @@ def test_learns_to_count_and_leaves_a_folder_that_translates(config, monkeypatch
         """In the place of BLEU, which counts four words in a row: here are three."""
         return SimpleNamespace(score=exact_match_rate(hypotheses, references))
 
-    monkeypatch.setattr(TRAIN, "evaluate_bleu", exact)
+    monkeypatch.setattr(VALIDATION, "evaluate_bleu", exact)
     config = replace(
         config,
         model=replace(config.model, d_model=32, d_ff=64, dropout=0.0),
@@ -111,7 +112,10 @@ def test_learns_to_count_and_leaves_a_folder_that_translates(config, monkeypatch
 def test_keeps_the_best_and_the_last(config, monkeypatch):
     """Of losses 3, 1 and, in another process, 2: the second is not forgotten."""
     scores = iter([3.0, 1.0, 9.0, 2.0, 9.0])  # those of the two averages are 9
-    monkeypatch.setattr(TRAIN, "_scores", lambda *_: {"loss": next(scores)})
+    for module in (TRAIN, VALIDATION):
+        monkeypatch.setattr(
+            module, "validation_scores", lambda *_: {"loss": next(scores)}
+        )
     train(replace(config, steps=16))
     result = resume_training(config.output, steps=config.steps)
     names = {file.name for file in result.run.path.iterdir()}
@@ -166,7 +170,7 @@ def test_the_last_score_is_the_averages_on_the_validation_sentences(
         asked.append((hypotheses, references))
         return SimpleNamespace(score=float(len(asked)))
 
-    monkeypatch.setattr(TRAIN, "evaluate_bleu", score)
+    monkeypatch.setattr(VALIDATION, "evaluate_bleu", score)
     result = train(replace(config, validation_sentences=7))
     average, _ = load_tensors(result.run.average)
     last, _ = load_tensors(result.run.checkpoints()[-1])
@@ -433,7 +437,7 @@ def test_a_model_is_validated_in_the_precision_of_its_training(config, precision
     trainer.model.encoder.layers[0].feed_forward.inner.register_forward_hook(
         lambda *call: dtypes.append(call[2].dtype)
     )
-    scores = TRAIN._scores(trainer, data)
+    scores = VALIDATION.validation_scores(trainer, data)
     assert scores.keys() == {"loss", "perplexity", "bleu"}
     assert len(dtypes) > 1
     assert set(dtypes) == {trainer.dtype}
