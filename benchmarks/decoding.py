@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder
 from benchmarks import workload
 from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import PEERS, Peer

@@ -23,9 +23,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from aiayn.checkpoint import read_json, write_json
+from aiayn.device import describe_machine
 from aiayn.errors import InputError
-from aiayn.machine import describe_machine
+from aiayn.storage import read_json, write_json
 from benchmarks.environments import NotInstallableError, python_of, versions
 from benchmarks.peers import PEERS, Peer
 from benchmarks.summary import PRODUCT

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import torch
 
-from aiayn.machine import describe_machine, resolve_device
+from aiayn.device import describe_machine, resolve_device
 from aiayn.model import TransformerConfig
 from benchmarks import workload
 from benchmarks.driver import Benchmark, Job, arguments, report

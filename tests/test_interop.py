@@ -11,8 +11,7 @@ from torch.testing import assert_close
 
 from aiayn import InputError, Transformer, TransformerConfig, causal_mask
 from aiayn.interop import copy_from_torch, to_torch
-from aiayn.model.description import describe_config
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, describe_config
 
 SOURCE = torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]])
 TARGET = torch.tensor([[1, 11, 12], [1, 13, 17]])
@@ -126,40 +125,40 @@ def test_mode_type_and_rates_go_along(make):
     assert (decoder.dropout3.p, decoder.multihead_attn.dropout) == (0.25, 0.1)
 
 
-def test_turned_positions_are_refused(make):
+def test_rotary_positions_are_refused(make):
     """The weights would fit, and nobody would see that they mean something else."""
     model = make(positions="rotary").double()
-    with pytest.raises(InputError, match="does not turn queries and keys"):
+    with pytest.raises(InputError, match="knows no model with rotary"):
         to_torch(model)
     stacks = small(**layers(2))
     stacks.encoder.norm = stacks.decoder.norm = None
-    with pytest.raises(InputError, match="does not turn queries and keys"):
+    with pytest.raises(InputError, match="knows no model with rotary"):
         copy_from_torch(stacks, model)
 
 
 def test_heads_of_another_width_are_refused(make):
-    with pytest.raises(InputError, match="d_k = 3"):
+    with pytest.raises(InputError, match="heads of another width"):
         to_torch(make(d_k=3))
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_a_stack_without_layers_is_refused(make, stack):
     """Torch would make it, and fail when it is called."""
-    with pytest.raises(InputError, match=f"num_{stack}_layers = 0"):
+    with pytest.raises(InputError, match="a stack without layers"):
         to_torch(make(**{f"num_{stack}_layers": 0}))
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"num_decoder_layers": 3}, "decoder of stacks has 3 layers"),
-        ({"norm_first": True}, "norm_first=True"),
-        ({"nhead": 2}, "2 heads"),
-        ({"activation": "gelu"}, "another activation"),
-        ({"activation": nn.ReLU6()}, "another activation"),
-        ({"layer_norm_eps": 1e-6}, "eps = 1e-06, but the model's have 1e-05"),
-        ({"dim_feedforward": 8}, r"shape \(8, 16\)|shape \(8,\)"),
-        ({"d_model": 24}, r"shape \(72, 24\)"),
+        ({"num_decoder_layers": 3}, r"no equal of decoder\.layers\.2\."),
+        ({"norm_first": True}, "norm_first = True"),
+        ({"nhead": 2}, "heads = 2, and the model 4"),
+        ({"activation": "gelu"}, "ReLU = False"),
+        ({"activation": nn.ReLU6()}, "ReLU = False"),
+        ({"layer_norm_eps": 1e-6}, "eps of LayerNorm = 1e-06, and the model 1e-05"),
+        ({"dim_feedforward": 8}, r"linear1.weight .* shape \(24, 16\), not \(8, 16\)"),
+        ({"d_model": 24}, r"in_proj_weight .* shape \(48, 16\), not \(72, 24\)"),
     ],
 )
 def test_what_means_something_else_is_refused(make, changes, complaint):
@@ -176,24 +175,12 @@ def test_what_means_something_else_is_refused(make, changes, complaint):
 def test_a_last_norm_and_biases_in_attention_are_refused(make):
     """A post-norm model has neither; both would be lost without a word."""
     stacks, model = small(**layers(2)), make().double()
-    with pytest.raises(InputError, match="LayerNorm after its encoder"):
+    with pytest.raises(InputError, match=r"no equal of encoder\.norm\."):
         copy_from_torch(stacks, model)
     stacks.encoder.norm = stacks.decoder.norm = None
     nn.init.ones_(stacks.decoder.layers[1].multihead_attn.in_proj_bias)
     with pytest.raises(InputError, match=r"decoder\.layers\.1\.multihead_attn\.in_"):
         copy_from_torch(stacks, model)
-
-
-def test_only_a_transformer_has_an_equal(unchecked_shapes, make):
-    other = nn.Linear(8, 8)
-    stacks = nn.Transformer(8, 2, 1, 1, 8)  # torch's class has the name of ours
-    for refused in (
-        lambda: to_torch(other),
-        lambda: copy_from_torch(stacks, other),
-        lambda: copy_from_torch(make(), stacks),
-    ):
-        with pytest.raises(InputError, match=r"is of torch\.nn\..*\. If one"):
-            refused()
 
 
 def test_a_checkpoint_is_the_models_state_dict(make, batch, tmp_path):

@@ -10,7 +10,7 @@ import json
 import nbformat
 from jupyter_cache import get_cache
 
-from aiayn.machine import describe_machine
+from aiayn.device import describe_machine
 from project import CACHE, ROOT, notebook_paths
 
 STORE = ROOT / "src" / "aiayn_book" / "run_times.json"

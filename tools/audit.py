@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aiayn.checkpoint import read_json, write_json
-from aiayn.machine import describe_machine
+from aiayn.device import describe_machine
+from aiayn.storage import read_json, write_json
 from browser import Browser, browsing
 from lighthouse import find_lighthouse, measure
 from project import BUILD, ROOT, SITE_SOURCES, commit

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
-from aiayn.checkpoint import read_json, write_json
+from aiayn.device import describe_machine
 from aiayn.inference import load_translator
 from aiayn.inference.attention_map import cross_attention_map
-from aiayn.machine import describe_machine
+from aiayn.storage import read_json, write_json
 from project import ROOT, commit
 
 RECORD = ROOT / "book" / "attention.json"

@@ -12,9 +12,9 @@ import time
 
 import torch
 
-from aiayn.checkpoint import write_json
 from aiayn.data.grammar import generate
-from aiayn.machine import describe_machine
+from aiayn.device import describe_machine
+from aiayn.storage import write_json
 from aiayn_book.head_measures import held_out, measure
 from aiayn_book.heads import KINDS, PAIRS, Pair, Words, configuration, train_words
 from project import RECORDS, commit, continued

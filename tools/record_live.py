@@ -21,13 +21,12 @@ from typing import Any
 
 import torch
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer
 from aiayn.data.grammar import GrammarSample, load_grammar
 from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.inference.evaluation import exact_match_rate
 from aiayn.model import Transformer
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, read_json, write_json
 from aiayn.training import TrainingConfig
 from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.live import NAME, QuantisedModel, without_positions, without_scale

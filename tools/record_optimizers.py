@@ -10,9 +10,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from aiayn.checkpoint import write_json
 from aiayn.data.grammar import generate_pairs
 from aiayn.inference import exact_match_rate, translate
+from aiayn.storage import write_json
 from aiayn.training import TrainingConfig, train
 from project import RECORDS, commit, continued
 

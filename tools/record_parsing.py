@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aiayn.checkpoint import write_json
+from aiayn.device import describe_machine
 from aiayn.errors import InputError
-from aiayn.machine import describe_machine
 from aiayn.parsing import load_treebank
+from aiayn.storage import write_json
 from aiayn.training import TrainingConfig, train
 from aiayn_book.gum import read_gum, write_gum
 from aiayn_book.parsing import (

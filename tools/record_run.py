@@ -12,11 +12,10 @@ import argparse
 import time
 from pathlib import Path
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.data import load_corpus
 from aiayn.data.parallel import ParallelText
 from aiayn.inference import evaluate_bleu, load_translator, translate
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, read_json, write_json
 from aiayn.training import TrainingConfig
 from project import RECORDS, commit
 

@@ -10,8 +10,8 @@ import time
 
 import torch
 
-from aiayn.checkpoint import write_json
-from aiayn.machine import describe_machine
+from aiayn.device import describe_machine
+from aiayn.storage import write_json
 from aiayn_book.scaling import (
     RATE,
     SEEDS,

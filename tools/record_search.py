@@ -25,16 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.data import Tokenizer, encode_lines, load_corpus, map_batches
 from aiayn.data.parallel import ParallelText
+from aiayn.device import describe_machine
 from aiayn.errors import InputError
 from aiayn.inference import Hypothesis, evaluate_bleu, load_translator
 from aiayn.inference.translation import encode_sources, search
-from aiayn.machine import describe_machine
 from aiayn.model import shift_right
-from aiayn.model.description import load_weights
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, load_weights, read_json, write_json
 from aiayn.training import TrainingConfig
 from aiayn.training.averaging import average_checkpoints
 from aiayn_book.bleu import (

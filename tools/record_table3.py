@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.model import TABLE_3_ROWS
+from aiayn.storage import read_json, write_json
 from project import RECORDS
 
 RECORD = RECORDS / "table3.json"

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from aiayn.errors import InputError
-from aiayn_book.html import STYLE, escape, show
+from aiayn_book.html import STYLE, escape, show, site_address
 
 Kind = Literal["definition", "derivation", "measured result", "conjecture"]
 Scale = Literal["derivation", "paper", "small"]
@@ -22,6 +22,7 @@ Verdict = Literal[
     "derived",
     "reproduced",
     "reproduced at small scale",
+    "not reproduced at small scale",
     "contradicted",
     "reported by the paper only",
     "open",
@@ -34,11 +35,33 @@ _VERDICT_WHEN_IT_HOLDS: dict[Scale, Verdict] = {
     "paper": "reproduced",
     "small": "reproduced at small scale",
 }
+# A small experiment that finds nothing refutes nothing at the paper's scale.
+_VERDICT_WHEN_IT_FAILS: dict[Scale, Verdict] = {
+    "derivation": "contradicted",
+    "paper": "contradicted",
+    "small": "not reproduced at small scale",
+}
 _SCALE_IN_WORDS: dict[Scale, str] = {
     "derivation": "by derivation",
     "paper": "at the paper's scale",
-    "small": "at small scale",
 }
+
+
+# One line until it is unfolded: of a long claim, only the beginning stands in it.
+_STYLE = """<style>
+.aiayn details.aiayn-claim { margin: .8rem 0; line-height: 1.5; }
+.aiayn-claim > summary { display: flex; gap: .5em; align-items: baseline;
+  cursor: pointer; font-weight: 400 !important; }
+.aiayn-claim > summary > span:first-child, .aiayn-claim > summary > em { flex: none; }
+.aiayn-claim > summary > em { font-weight: 600; }
+.aiayn-claim .aiayn-what { flex: 0 1 auto; min-width: 0; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
+.aiayn-claim[open] .aiayn-what { visibility: hidden; }
+:where(.aiayn-claim > summary)::before { content: "▸"; }
+:where(.aiayn-claim[open] > summary)::before { content: "▾"; }
+.aiayn-claim p { margin: .3rem 0; }
+.aiayn-claim a { color: inherit; }
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +101,8 @@ class Settlement:
         """The verdict that the measurement gives."""
         if self.holds is None:
             return "reported by the paper only"
-        return _VERDICT_WHEN_IT_HOLDS[self.scale] if self.holds else "contradicted"
+        table = _VERDICT_WHEN_IT_HOLDS if self.holds else _VERDICT_WHEN_IT_FAILS
+        return table[self.scale]
 
     @property
     def verdict_in_words(self) -> str:
@@ -98,22 +122,28 @@ class Settlement:
         return "\n".join([head, f"  {self.claim.text}", *rows])
 
     def _repr_html_(self) -> str:
-        colour = {"contradicted": "alert", "reported by the paper only": "neutral"}
+        colour = {
+            "contradicted": "alert",
+            "not reproduced at small scale": "neutral",
+            "reported by the paper only": "neutral",
+        }
         role = colour.get(self.verdict, "value")
         rows = "".join(
-            f"<p><strong>{name}</strong>: {escape(text)}</p>"
-            for name, text in self._lines()
+            f"<p><strong>{name}.</strong> {escape(text)}</p>"
+            for name, text in self._lines()[:-1]  # the summary has the verdict
         )
+        ledger = f"{site_address()}book/ledger.html#ledger-{self.claim.anchor}"
         # The data attributes are what the build reads: see aiayn_book.ledger.
         return (
-            f'<div class="aiayn">{STYLE}'
-            f'<div class="aiayn-box aiayn-claim" id="{self.claim.anchor}"'
+            f'<div class="aiayn">{STYLE}{_STYLE}'
+            f'<details class="aiayn-claim" id="{self.claim.anchor}"'
             f' data-claim="{escape(self.claim.id)}" data-verdict="{self.verdict}"'
-            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}"'
-            f' style="border-left-color: var(--aiayn-{role})">'
-            f"<p><strong>Claim</strong> <code>{escape(self.claim.id)}</code>"
-            f" · {escape(self.claim.place)} · {self.claim.kind}</p>"
-            f"<p>{escape(self.claim.text)}</p>{rows}</div></div>"
+            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}">'
+            f"<summary><span>Claim {escape(self.claim.place)}:</span> "
+            f'<span class="aiayn-what">{escape(self.claim.text)}</span> '
+            f'<em style="color: var(--aiayn-{role})">{self.verdict_in_words}</em>'
+            f"</summary><p>{escape(self.claim.text)} ({self.claim.kind})</p>{rows}"
+            f'<p><a href="{ledger}">This claim in the ledger</a></p></details></div>'
         )
 
 

@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from aiayn.checkpoint import refuse_path
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
 from aiayn.inference.hypothesis import log_softmax
+from aiayn.storage import refuse_path
 
 __all__ = ["Ensemble", "load_ensemble"]
 

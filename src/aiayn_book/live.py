@@ -16,12 +16,11 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Tokenizer
 from aiayn.errors import InputError
 from aiayn.model import NoPositionalEncoding, Transformer, TransformerConfig
 from aiayn.model.attention import MultiHeadAttention
-from aiayn.model.description import describe_config, read_config
+from aiayn.storage import describe_config, load_tensors, read_config, save_tensors
 
 NAME = "live"
 LARGEST = 127

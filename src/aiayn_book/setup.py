@@ -13,8 +13,8 @@ from importlib.resources import files
 import numpy as np
 import torch
 
+from aiayn.device import describe_machine
 from aiayn.errors import InputError
-from aiayn.machine import describe_machine
 
 SEED = 2017
 

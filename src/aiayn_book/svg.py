@@ -16,16 +16,24 @@ class Svg:
     markup: str  # from <svg to </svg>
     description: str
 
-    def _repr_html_(self) -> str:
-        named = self.markup.replace(
+    @property
+    def html(self) -> str:
+        """The image with its text alternative, as a piece of a page."""
+        return self.markup.replace(
             "<svg ",
             f'<svg role="img" aria-label="{escape(self.description)}" '
             'style="max-width: 100%; height: auto" ',
             1,
         )
-        return (
-            f'<div class="aiayn">{STYLE}<div class="aiayn-figure">{named}</div></div>'
-        )
+
+    @property
+    def width(self) -> float:
+        """How wide it is drawn, in units."""
+        _, _, box = self.markup.partition('viewBox="')
+        return float(box.split()[2])
+
+    def _repr_html_(self) -> str:
+        return f'<div class="aiayn">{STYLE}{self.html}</div>'
 
     def __repr__(self) -> str:
         return f"[Figure: {self.description}]"

@@ -24,7 +24,6 @@ from typing import Any
 
 import tyro
 
-from aiayn.checkpoint import read_json, write_json
 from aiayn.data import (
     ParallelText,
     TokenBatches,
@@ -32,11 +31,11 @@ from aiayn.data import (
     load_corpus,
     normalise,
 )
+from aiayn.device import describe_machine, resolve_device
 from aiayn.errors import InputError
-from aiayn.files import require_folder
 from aiayn.inference import evaluate_bleu, perplexity, translate
-from aiayn.machine import describe_machine, resolve_device
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
+from aiayn.storage import read_json, require_folder, write_json
 from aiayn.training import TrainingConfig, TrainingResult, train
 from aiayn.training.preparation import short_pairs
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from aiayn.checkpoint import save_tensors
 from aiayn.data import Batch, Tokenizer
 from aiayn.errors import InputError
 from aiayn.inference import (
@@ -15,8 +14,7 @@ from aiayn.inference import (
 )
 from aiayn.inference.hypothesis import eval_mode
 from aiayn.model import shift_right
-from aiayn.model.description import describe_config
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, describe_config, save_tensors
 from aiayn_book.ensemble import Ensemble, load_ensemble
 from tests.inference.conftest import LINES
 from tests.inference.models import (

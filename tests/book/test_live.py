@@ -8,11 +8,11 @@ import torch
 from safetensors.numpy import load
 from torch.testing import assert_close
 
-from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data.grammar import generate
 from aiayn.errors import InputError
 from aiayn.inference import translate
 from aiayn.model import Transformer, TransformerConfig
+from aiayn.storage import load_tensors, save_tensors
 from aiayn.training import TrainingConfig
 from aiayn_book.live import (
     LARGEST,

@@ -60,8 +60,9 @@ def test_a_record_s_configuration_can_still_be_read(name):
 def test_a_record_s_command_asks_for_what_was_run(name, monkeypatch):
     """Whatever the recipes have become since."""
     asked = []
-    monkeypatch.setattr("aiayn.cli.train_translator", asked.append)
-    monkeypatch.setattr("aiayn.cli._tell_result", lambda result: None)
+    monkeypatch.setattr("aiayn.training.train", asked.append)
+    for function in ("_tune_process", "_print_result"):
+        monkeypatch.setattr(f"aiayn.cli.{function}", lambda _: None)
     record = load_record(name)
     monkeypatch.setattr("sys.argv", shlex.split(record["command"]))
     main()

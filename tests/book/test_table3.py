@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from aiayn.checkpoint import read_json
 from aiayn.data import TokenBatches, encode_pairs, load_corpus
 from aiayn.errors import InputError
 from aiayn.inference import perplexity, translate
 from aiayn.model import TABLE_3_ROWS, TransformerConfig
+from aiayn.storage import read_json
 from aiayn.training.preparation import short_pairs
 from aiayn_book import table3
 from aiayn_book.table3 import choose_rows, miniature, miniature_model, run_table3

@@ -93,21 +93,3 @@ def test_ten_thousand_lines_stream_out_in_order(tokenizer, unchecked_shapes):
         assert read - len(written) < 1000  # it streams
     assert written == expected
     assert len(set(expected)) > 1, "all the same: no test of order"
-
-
-def test_long_lines_make_small_chunks(model, tokenizer):
-    """Ten lines of a megabyte are never in memory together; short ones after are."""
-    read = []
-
-    def typed():
-        for number in range(12):
-            read.append(number)
-            yield "\0" * (2**20 if number < 10 else 1)
-
-    stream = translate_stream(typed(), model, tokenizer, **QUICK)
-    assert next(stream) == ""
-    assert read == [0]
-    assert [next(stream) for _ in range(9)] == [""] * 9
-    assert read == list(range(10))
-    assert next(stream) == ""
-    assert read == list(range(12))

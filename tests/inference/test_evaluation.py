@@ -1,6 +1,5 @@
 """§6.1: BLEU as sacreBLEU prints it, perplexity by closed forms."""
 
-import importlib
 import math
 import subprocess
 import sys
@@ -59,16 +58,6 @@ def test_bleu_by_hand():
     assert evaluate_bleu(["a b c d"], ["a b c d"]).score == pytest.approx(100)
 
 
-@pytest.mark.parametrize("language", ["ja", "ko"])
-def test_a_tokenizer_that_lacks_its_packages_says_what_to_install(
-    language, monkeypatch
-):
-    module = importlib.import_module(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
-    monkeypatch.setattr(module, "MeCab", None)  # as where it is not installed
-    with pytest.raises(InputError, match=rf"pip install 'sacrebleu\[{language}\]'"):
-        evaluate_bleu(HYPOTHESES, REFERENCES, tokenize=f"{language}-mecab")
-
-
 def test_the_exact_match_rate():
     assert exact_match_rate(HYPOTHESES, REFERENCES) == 0
     assert exact_match_rate([*HYPOTHESES, "x"], [*REFERENCES, "x"]) == 0.25
@@ -78,14 +67,14 @@ def test_the_exact_match_rate():
 def test_what_cannot_be_scored(score):
     with pytest.raises(InputError, match="1 hypotheses and 3 references"):
         score(["a"], REFERENCES)
-    with pytest.raises(InputError, match="no sentences"):
+    with pytest.raises(InputError, match="give at least one"):
         score([], [])
     with pytest.raises(InputError, match="lists of sentences"):
         score("a", ["a"])
 
 
 def test_an_unknown_tokenizer_of_sacrebleu():
-    with pytest.raises(InputError, match=r"no tokenizer 'moses'; choose from 13a"):
+    with pytest.raises(InputError, match="no tokenizer 'moses'; it has 13a"):
         evaluate_bleu(["a"], ["a"], tokenize="moses")
 
 

@@ -17,7 +17,6 @@ from aiayn.inference import (
     greedy_search,
     output_limits,
 )
-from aiayn.inference.hypothesis import to_model_device
 from tests.inference import slow
 from tests.inference.models import (
     BOS,
@@ -238,14 +237,6 @@ def test_a_source_goes_where_the_model_is(make, wrap, search):
     assert search(model, elsewhere, **options) == search(model, source, **options)
 
 
-def test_a_model_is_where_its_weights_are():
-    """One that has none reads its source where that is."""
-    model, source = random_transformer(), random_source(LENGTHS)
-    assert to_model_device(model.to("meta"), source).device.type == "meta"
-    without = TableModel(table(4, {})[None])
-    assert to_model_device(without, source.to("meta")).device.type == "meta"
-
-
 def test_ends_take_no_place_from_what_goes_on():
     """Two of the second step's four best are ends, and both of the others go on.
 
@@ -457,7 +448,7 @@ def test_a_model_with_nan_in_it_is_refused(make):
         next(model.parameters())[5] = math.nan
     source = torch.tensor([[5, 5, EOS], [EOS, PAD, PAD]])
     for search in (greedy_search, beam_search):
-        with pytest.raises(InputError, match=r"no numbers \(NaN\)"):
+        with pytest.raises(InputError, match="scores are NaN"):
             search(model, source, **ENDS)
 
 
@@ -514,7 +505,6 @@ def test_a_model_can_be_trained_after_a_search():
         ({"length_penalty": -0.1}, "length_penalty"),
         ({"length_penalty": math.nan}, "length_penalty"),
         ({"length_penalty": 1000.0}, "length_penalty"),  # would overflow
-        ({"beam_size": 10**19}, "more than any memory holds"),
         ({"beam_size": 2.5}, "beam_size must be a whole number"),
         ({"extra_length": -1}, "extra_length"),
         ({"max_length": 0}, "max_length"),
@@ -530,7 +520,7 @@ def test_arguments_that_make_no_sense(options, named, unchecked_shapes):
 def test_an_end_that_is_never_written_is_refused(search, ends):
     """Some libraries start with the end token; here every output would be endless."""
     bos_id, eos_id = ends
-    with pytest.raises(InputError, match=f"eos_id = {eos_id} must differ from bos_id"):
+    with pytest.raises(InputError, match=f"eos_id = {eos_id} must be two tokens"):
         search(random_transformer(), random_source([2]), bos_id=bos_id, eos_id=eos_id)
 
 
@@ -540,7 +530,7 @@ def test_an_end_that_is_never_written_is_refused(search, ends):
 def test_start_and_end_are_tokens(search, name, token):
     """With an end that is none, a greedy search would never end."""
     ends = {"bos_id": 1, "eos_id": 2} | {name: token}
-    with pytest.raises(InputError, match=f"{name} = {token} is no token"):
+    with pytest.raises(InputError, match=f"{name} = {token} .*must be two tokens"):
         search(random_transformer(), random_source([2]), **ends)
 
 

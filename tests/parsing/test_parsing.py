@@ -84,7 +84,7 @@ def test_parses_are_scored_with_the_gold_tags_and_with_or_without_repairs():
 
 
 def test_parses_without_gold_trees_cannot_be_scored():
-    with pytest.raises(InputError, match="got 0 trees for 1 parses"):
+    with pytest.raises(InputError, match="of the 1 parses and 0 gold trees"):
         score_parses([], [Parse(parse_tree("(S (XX Tea))"), (), None)])
 
 
@@ -94,5 +94,5 @@ def test_parses_of_other_sentences_cannot_be_scored(repaired):
     gold = [parse_tree(f"(S (NN {word}))") for word in ("Tea", "Tea", "Milk")]
     trees = [parse_tree(f"(S (XX {word}))") for word in ("Tea", "Milk", "Tea")]
     parses = [Parse(tree, (), "It is not closed.") for tree in trees]
-    with pytest.raises(InputError, match="Parse 2 is of another sentence"):
+    with pytest.raises(InputError, match="of the 3 parses and 3 gold trees"):
         score_parses(gold, parses, repaired=repaired)

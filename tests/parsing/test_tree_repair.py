@@ -89,7 +89,7 @@ def test_absurd_depth_is_cut():
 
 
 def test_no_words_no_tree():
-    with pytest.raises(InputError, match="there are none"):
+    with pytest.raises(InputError, match="needs words"):
         repair(["(S", "XX", ")S"], [])
 
 
@@ -98,7 +98,7 @@ def test_gold_tags_come_back_and_nothing_else_changes():
         bare = delinearise(linearise(tree), tree.leaves)
         assert set(bare.tags) == {"XX"}
         assert with_tags(bare, tree.tags) == tree
-    with pytest.raises(InputError, match="got 1 tags for 2 words"):
+    with pytest.raises(InputError, match="1 tags for 2 words"):
         with_tags(parse_tree("(S (XX a) (XX b))"), ["DT"])
 
 

@@ -107,16 +107,16 @@ def test_linearisation_is_that_of_vinyals_et_al() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "got none"),
-        ("  \n", "got none"),
+        ("", "0 open brackets"),
+        ("  \n", "0 open brackets"),
         ("dog", "'dog' at character 1 stands outside"),
-        ("(S (NN dog)", "1 bracket\\(s\\) are still open, the last one labelled 'S'"),
-        ("(S (NN dog)))", "'\\)' at character 13 closes a bracket that was never"),
-        ("(S (NN dog)) (S (NN cat))", "at character 14 comes after the end"),
+        ("(S (NN dog)", "with 1 open"),
+        ("(S (NN dog)))", "'\\)' at character 13 stands outside"),
+        ("(S (NN dog)) (S (NN cat))", "at character 14 stands outside"),
         ("(S (NN dog)) cat", "'cat' at character 14 stands outside"),
-        ("(S (NP) (NN dog))", "constituent 'NP' .* is empty"),
-        ("()", "is empty"),
-        ("(", "still open"),
+        ("(S (NP) (NN dog))", "closes an empty constituent 'NP'"),
+        ("()", "closes an empty"),
+        ("(", "open brackets"),
     ],
 )
 def test_bad_text_gets_a_sentence(text: str, complaint: str) -> None:
@@ -147,31 +147,18 @@ def test_a_tag_is_a_level_of_what_a_model_emits() -> None:
         delinearise(emitted(MAX_DEPTH), ["word"])
 
 
-def test_walking_a_tree_built_deeper_than_the_limit_does_not_recurse() -> None:
-    tree = Tree("NN", ("dog",))
-    for _ in range(50_000):
-        tree = Tree("X", (tree,))
-    assert tree.depth == 50_001
-    assert tree.leaves == ("dog",)
-    assert len(tree.spans()) == 50_000
-    assert len(linearise(tree)) == 100_001
-    assert str(tree).endswith("(NN dog" + ")" * 50_001)
-    while isinstance(tree.children[0], Tree):  # let it go level by level
-        tree = tree.children[0]
-
-
 @pytest.mark.parametrize(
     ("emitted", "words", "complaint"),
     [
-        ("(S XX", ["dog"], "still open"),
+        ("(S XX", ["dog"], "open brackets"),
         ("(S XX )NP", ["dog"], r"Symbol 3, '\)NP', closes a '\(S'"),
-        ("(S XX )S )S", ["dog"], "never opened"),
-        ("(S (NP )NP XX )S", ["dog"], "'NP' .* is empty"),
-        ("(S XX )S (S XX )S", ["dog", "cat"], "comes after the end"),
+        ("(S XX )S )S", ["dog"], "Symbol 4, '\\)S', stands outside"),
+        ("(S (NP )NP XX )S", ["dog"], "closes an empty constituent 'NP'"),
+        ("(S XX )S (S XX )S", ["dog", "cat"], "stands outside"),
         ("(S XX XX )S", ["dog"], "2 tags for 1 words"),
         ("(S XX )S", ["dog", "cat"], "1 tags for 2 words"),
-        ("XX XX", ["a", "b"], "Symbol 2, 'XX', comes after the end"),
-        ("", [], "got none"),
+        ("XX XX", ["a", "b"], "Symbol 2, 'XX', stands outside"),
+        ("", [], "0 open brackets"),
     ],
 )
 def test_what_a_model_emits_amiss_gets_a_sentence(

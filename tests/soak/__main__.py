@@ -31,7 +31,7 @@ from hypothesis import given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from aiayn.machine import describe_machine
+from aiayn.device import describe_machine
 from tests.inference.conftest import LINES
 from tests.soak.damage import damaged_files
 from tests.soak.decoding import DECODINGS, decoding_agrees

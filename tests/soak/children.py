@@ -16,7 +16,7 @@ from pathlib import Path
 
 import aiayn
 from aiayn.errors import InputError
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder
 from aiayn.training import resume_training, train
 
 PACKAGE = Path(aiayn.__file__).parent

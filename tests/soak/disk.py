@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from functools import partial
 
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder
 from tests.soak.children import Children
 from tests.soak.kills import difference, prepare, result
 

@@ -13,9 +13,9 @@ import warnings
 from pathlib import Path
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-PACKAGES = ["aiayn.data", "aiayn.model.description", "aiayn.model.config"]
+PACKAGES = ["aiayn.data", "aiayn.storage", "aiayn.model.config"]
 PACKAGES += ["aiayn.checkpoint", "aiayn.run", "aiayn.parsing"]
-PACKAGES += ["aiayn.training.config", "aiayn.training.progress"]
+PACKAGES += ["aiayn.training.config"]
 LONGEST = 8192  # bytes of a file
 
 

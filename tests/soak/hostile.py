@@ -15,17 +15,20 @@ from pathlib import Path
 import torch
 from safetensors.torch import save
 
-from aiayn.checkpoint import load_tensors, read_json
 from aiayn.data import Tokenizer, read_lines
 from aiayn.data.parallel import read_parallel
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
 from aiayn.model import Transformer, TransformerConfig
-from aiayn.model.description import describe_config, read_config
 from aiayn.parsing import brackets, linearise, parse_tree, repair
-from aiayn.run import RunFolder
+from aiayn.storage import (
+    RunFolder,
+    describe_config,
+    load_tensors,
+    read_config,
+    read_json,
+)
 from aiayn.training import TrainingConfig
-from aiayn.training.progress import Progress
 
 LINES = [
     "a dog sees the small cat",
@@ -167,10 +170,6 @@ READERS = {
     "model's description": Reader(
         _parsed(read_config),
         lambda: _json(describe_config(TINY)),
-    ),
-    "progress": Reader(
-        _parsed(lambda value: Progress.read({"progress": value}, Path("state"))),
-        lambda: _json(vars(Progress(3, 1, 2, 5.5, 2.25, [1.0, 2.0, 3.0]))),
     ),
     "log": Reader(
         _in_file("log.jsonl", lambda path: RunFolder(path.parent).read_log()),

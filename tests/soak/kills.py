@@ -15,8 +15,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from aiayn.checkpoint import load_tensors
-from aiayn.run import RunFolder
+from aiayn.storage import RunFolder, load_tensors
 from aiayn.training import train
 from tests.soak.children import PLACES, Children, die_at, lines_of
 from tests.training.number_words import number_training, write_numbers
@@ -119,7 +118,8 @@ def result(output):
         for record in run.read_log()
     ]
     tensors, info = load_tensors(run.state)
-    info["progress"].pop("seconds")
+    for name in ("seconds", "timed_from"):
+        info["progress"].pop(name)
     files = {path.name: path.read_bytes() for path in sorted(output.iterdir())}
     for name in (run.state.name, run.log.name, run.config.name):
         del files[name]

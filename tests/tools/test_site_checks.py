@@ -13,7 +13,7 @@ import audit
 import browser
 import lighthouse
 import site_checks
-from aiayn.checkpoint import read_json, write_json
+from aiayn.storage import read_json, write_json
 
 
 def page(folder, name, body):

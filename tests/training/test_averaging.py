@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from aiayn.checkpoint import save_tensors
 from aiayn.errors import InputError
+from aiayn.storage import save_tensors
 from aiayn.training import average_checkpoints
 
 

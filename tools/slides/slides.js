@@ -8,12 +8,13 @@
   // A figure takes the room that its title and its caption leave.
   const enlarge = (content, width, height) => {
     const figure = content.querySelector(":scope > .outputs");
-    const drawing = figure.querySelector("svg, canvas, img, .aiayn") ?? figure;
+    const numbered = figure.querySelector(".aiayn-figure"); // it brings its caption
+    const drawing = numbered ?? figure.querySelector("svg, canvas, img, .aiayn") ?? figure;
     figure.style.zoom = 1;
     const own = { width: Math.max(drawing.getBoundingClientRect().width, 1), height: figure.scrollHeight };
     own.width /= content.getBoundingClientRect().width / content.offsetWidth; // the deck's scale
     // A tall figure has its caption beside it.
-    const beside = own.height > TALL * own.width;
+    const beside = !numbered && own.height > TALL * own.width;
     content.classList.toggle("beside", beside);
     const others = beside ? figure.offsetTop : content.scrollHeight - figure.offsetHeight;
     const room = { width: beside ? 0.7 * width : width, height: height - others - 8 };

@@ -10,7 +10,8 @@ from aiayn.data.corpora import CORPORA, Corpus, load_corpus
 from aiayn.data.encoding import EncodedPairs, encode_lines, encode_pairs
 from aiayn.data.packing import pack_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.ragged import RaggedTokens, map_batches
+from aiayn.data.ragged import RaggedTokens
+from aiayn.data.rectangles import map_batches
 from aiayn.data.text import MemmapLines, read_lines, read_stream
 from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, normalise
 from aiayn.data.trees import TREES

@@ -21,7 +21,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from aiayn.errors import InputError
-from aiayn.files import remove_parts, write_atomically
+from aiayn.storage import remove_parts, write_atomically
 
 
 @dataclass(frozen=True)

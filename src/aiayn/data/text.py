@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.storage import write_atomically
 
 
 def refuse_text(lines: object) -> None:

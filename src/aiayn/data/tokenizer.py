@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aiayn.data.text import refuse_text
 from aiayn.errors import InputError
-from aiayn.files import write_atomically
+from aiayn.storage import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID = 0

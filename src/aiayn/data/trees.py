@@ -7,8 +7,8 @@ it. An opening symbol carries its label, and so does a closing one:
 `load_corpus("grammar", target="trees")` gives such strings; `aiayn.parsing` reads and
 scores what a model writes.
 
-Everything that walks a tree does so without recursion; `parse_tree` and `delinearise`
-refuse trees deeper than `MAX_DEPTH`, because comparing trees with `==` does recurse.
+Trees are walked by recursion, so `parse_tree` and `delinearise` refuse trees that are
+deeper than `MAX_DEPTH`.
 """
 
 import re
@@ -28,7 +28,7 @@ MAX_DEPTH = 200
 ANY_TAG = "XX"
 """What a linearised tree holds in the place of every part-of-speech tag."""
 
-_TOKEN = re.compile(r"[()]|[^\s()]+")
+_TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,71 +52,51 @@ class Tree:
         """Whether this is a part-of-speech tag over one word."""
         return len(self.children) == 1 and isinstance(self.children[0], str)
 
+    def tagged_words(self) -> "Iterator[tuple[str, str]]":
+        """Each word after its part-of-speech tag, the label above it."""
+        for child in self.children:
+            if isinstance(child, str):
+                yield self.label, child
+            else:
+                yield from child.tagged_words()
+
     @property
     def leaves(self) -> tuple[str, ...]:
         """The words, from left to right."""
-        return tuple(part for part in _walk(self) if isinstance(part, str))
+        return tuple(word for _, word in self.tagged_words())
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The part-of-speech tags: the label above each word."""
-        above, found = list[str](), list[str]()
-        for part in _walk(self):
-            if isinstance(part, Tree):
-                above.append(part.label)
-            elif part is None:
-                above.pop()
-            else:
-                found.append(above[-1])
-        return tuple(found)
+        return tuple(tag for tag, _ in self.tagged_words())
 
     @property
     def depth(self) -> int:
         """Labels on the longest path from the root to a word."""
-        depth = deepest = 0
-        for part in _walk(self):
-            if isinstance(part, Tree):
-                depth += 1
-                deepest = max(deepest, depth)
-            elif part is None:
-                depth -= 1
-        return deepest
+        below = (child.depth for child in self.children if isinstance(child, Tree))
+        return 1 + max(below, default=0)
 
-    def spans(self) -> "list[Span]":
+    def spans(self, start: int = 0) -> "list[Span]":
         """Every constituent that is no preterminal, in the order of opening brackets.
+
+        Args:
+            start: The number of the first word.
 
         >>> parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))").spans()
         [Span(label='S', start=0, end=2), Span(label='NP', start=0, end=1), \
 Span(label='VP', start=1, end=2)]
         """
-        found: list[Span | None] = []
-        unfinished: list[int] = []
-        position = 0
-        for part in _walk(self):
-            if isinstance(part, Tree):
-                unfinished.append(len(found))
-                found.append(
-                    None if part.is_preterminal else Span(part.label, position, 0)
-                )
-            elif part is None:
-                index = unfinished.pop()
-                opened = found[index]
-                if opened is not None:
-                    found[index] = opened._replace(end=position)
-            else:
-                position += 1
-        return [span for span in found if span is not None]
+        if self.is_preterminal:
+            return []
+        found, end = list[Span](), start
+        for child in self.children:
+            if isinstance(child, Tree):
+                found += child.spans(end)
+            end += len(child.leaves) if isinstance(child, Tree) else 1
+        return [Span(self.label, start, end), *found]
 
     def __str__(self) -> str:
-        pieces: list[str] = []
-        for part in _walk(self):
-            if part is None:
-                pieces.append(")")
-            else:
-                pieces.append(
-                    f" ({part.label}" if isinstance(part, Tree) else f" {part}"
-                )
-        return "".join(pieces).lstrip()
+        return f"({self.label} {' '.join(map(str, self.children))})"
 
 
 class Span(NamedTuple):
@@ -133,61 +113,40 @@ class Span(NamedTuple):
     """Number of the first word after it."""
 
 
-def _walk(tree: Tree) -> "Iterator[Tree | str | None]":
-    """Yields each subtree as it opens, each word, and None as a subtree closes."""
-    waiting: list[Tree | str | None] = [tree]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        if isinstance(part, Tree):
-            waiting.append(None)
-            waiting.extend(reversed(part.children))
+# One step of reading a tree: "(" opens a constituent with this label, ")" closes one
+# (None: of any label), "" is a word. The last text says where it stands, for messages.
+_Step = tuple[str, str | None, str]
 
 
-class _Builder:
-    """Grows one tree from opening brackets, words and closing brackets."""
-
-    def __init__(self) -> None:
-        self.open: list[tuple[str, list[Tree | str]]] = []
-        self.root: Tree | None = None
-
-    def enter(self, label: str, where: str) -> None:
-        if self.root is not None:
-            raise InputError(f"{where} comes after the end of the tree; give one tree.")
-        if len(self.open) == MAX_DEPTH:
-            raise InputError(
-                f"The tree is more than {MAX_DEPTH} levels deep at {where}; "
-                "this is no constituency tree of a sentence."
-            )
-        self.open.append((label, []))
-
-    def add(self, child: "Tree | str", where: str) -> None:
-        if self.open:
-            self.open[-1][1].append(child)
-        elif isinstance(child, Tree) and self.root is None:
-            self.root = child
+def _build(steps: Iterable[_Step]) -> Tree:
+    """The one tree that these brackets and words describe."""
+    # The constituents that are open, below a root that holds the tree.
+    stack: list[tuple[str, list[Tree | str]]] = [("", [])]
+    for kind, text, where in steps:
+        label, children = stack[-1]
+        if len(stack) == 1 and (kind != "(" or children):
+            raise InputError(f"{where} stands outside of the tree's brackets.")
+        if kind == "(":
+            if len(stack) > MAX_DEPTH:
+                raise InputError(f"{where} is more than {MAX_DEPTH} levels deep.")
+            stack.append((text or "", []))
+        elif kind == ")":
+            if text not in (None, label):
+                raise InputError(f"{where} closes a '({label}'.")
+            if not children:
+                raise InputError(f"{where} closes an empty constituent '{label}'.")
+            stack.pop()
+            stack[-1][1].append(Tree(label, tuple(children)))
         else:
-            raise InputError(f"{where} stands outside of every bracket of the tree.")
-
-    def leave(self, where: str) -> None:
-        if not self.open:
-            raise InputError(f"{where} closes a bracket that was never opened.")
-        label, children = self.open.pop()
-        if not children:
-            raise InputError(f"The constituent '{label}' that {where} closes is empty.")
-        self.add(Tree(label, tuple(children)), where)
-
-    def finish(self) -> Tree:
-        if self.open:
-            raise InputError(
-                f"The tree ends while {len(self.open)} bracket(s) are still open, the "
-                f"last one labelled '{self.open[-1][0]}'; close them."
-            )
-        if self.root is None:
-            raise InputError(
-                "Expected a bracketed tree such as (S (NN Tea)), got none."
-            )
-        return self.root
+            children.append(text or "")
+    if len(stack) > 1 or not stack[0][1]:
+        raise InputError(
+            f"Expected a tree such as (S (NN Tea)), got one with {len(stack) - 1} open "
+            "brackets at its end."
+        )
+    (tree,) = stack[0][1]
+    assert isinstance(tree, Tree)
+    return tree
 
 
 def parse_tree(text: str) -> Tree:
@@ -203,23 +162,17 @@ def parse_tree(text: str) -> Tree:
 
     Paper: §6.3.
     """
-    builder = _Builder()
-    tokens = list(_TOKEN.finditer(text))
-    index = 0
-    while index < len(tokens):
-        token = tokens[index].group()
-        where = f"'{token}' at character {tokens[index].start() + 1}"
-        if token == "(":
-            label = tokens[index + 1].group() if index + 1 < len(tokens) else "("
-            has_label = label not in "()"
-            builder.enter(label if has_label else "", where)
-            index += has_label
-        elif token == ")":
-            builder.leave(where)
+    steps: list[_Step] = []
+    for token in _TOKEN.finditer(text):
+        symbol = token.group()
+        where = f"'{symbol}' at character {token.start() + 1}"
+        if symbol == ")":
+            steps.append((")", None, where))
+        elif symbol.startswith("("):
+            steps.append(("(", symbol[1:].lstrip(), where))
         else:
-            builder.add(token, where)
-        index += 1
-    return builder.finish()
+            steps.append(("", symbol, where))
+    return _build(steps)
 
 
 def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
@@ -234,27 +187,17 @@ def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
     >>> " ".join(linearise(parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")))
     '(S (NP XX )NP (VP XX )VP )S'
     """
-    symbols: list[str] = []
-    closing: list[str | None] = []
-    for part in _walk(tree):
-        if isinstance(part, Tree):
-            if part.is_preterminal:
-                symbols.append(part.label if keep_tags else ANY_TAG)
-                closing.append(None)
-                continue
-            symbols.append(f"({part.label}")
-            closing.append(f"){part.label}")
-            bare = [child for child in part.children if isinstance(child, str)]
-            if bare:
-                raise InputError(
-                    f"The word '{bare[0]}' stands directly under '{part.label}'; to "
-                    "linearise a tree, put each word under a part-of-speech tag."
-                )
-        elif part is None:
-            symbol = closing.pop()
-            if symbol is not None:
-                symbols.append(symbol)
-    return tuple(symbols)
+    if tree.is_preterminal:
+        return (tree.label if keep_tags else ANY_TAG,)
+    symbols = [f"({tree.label}"]
+    for child in tree.children:
+        if isinstance(child, str):
+            raise InputError(
+                f"The word '{child}' stands directly under '{tree.label}': put each "
+                "word under a part-of-speech tag."
+            )
+        symbols += linearise(child, keep_tags=keep_tags)
+    return (*symbols, f"){tree.label}")
 
 
 def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
@@ -270,45 +213,38 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
 
     Paper: §6.3.
     """
-    builder = _Builder()
-    used = 0
+    tags = sum(not symbol.startswith(("(", ")")) for symbol in symbols)
+    if tags != len(words):
+        raise InputError(f"The tree has {tags} tags for {len(words)} words.")
+    steps, remaining = list[_Step](), iter(words)
     for number, symbol in enumerate(symbols, start=1):
         where = f"Symbol {number}, '{symbol}',"
-        if symbol.startswith("("):
-            builder.enter(symbol[1:], where)
-        elif symbol.startswith(")"):
-            if builder.open and builder.open[-1][0] != symbol[1:]:
-                raise InputError(f"{where} closes a '({builder.open[-1][0]}'.")
-            builder.leave(where)
+        if symbol.startswith(("(", ")")):
+            steps.append((symbol[0], symbol[1:], where))
         else:
-            word = words[used] if used < len(words) else ""
-            used += 1
-            builder.enter(symbol, where)
-            builder.add(word, where)
-            builder.leave(where)
-    if used != len(words):
-        raise InputError(f"The tree has {used} tags for {len(words)} words.")
-    return builder.finish()
+            steps += [("(", symbol, where), ("", next(remaining), where)]
+            steps.append((")", symbol, where))
+    return _build(steps)
 
 
 def cut_function_tags(tree: Tree) -> Tree:
     """The tree with `NP` for `NP-SBJ` or `NP=2`, as parsers are trained and scored.
 
     Args:
-        tree: Every word must stand under its own part-of-speech tag.
+        tree: The tree; it stays as it is.
 
     Paper: §6.3.
 
     >>> print(cut_function_tags(parse_tree("(S (NP-SBJ (-LRB- -LRB-) (NN tea)))")))
     (S (NP (-LRB- -LRB-) (NN tea)))
     """
-    symbols = [
-        symbol[0] + without_function(symbol[1:])
-        if symbol.startswith(("(", ")"))
-        else symbol
-        for symbol in linearise(tree, keep_tags=True)
-    ]
-    return delinearise(symbols, tree.leaves)
+    if tree.is_preterminal:
+        return tree
+    children = (
+        cut_function_tags(child) if isinstance(child, Tree) else child
+        for child in tree.children
+    )
+    return Tree(without_function(tree.label), tuple(children))
 
 
 def without_function(label: str) -> str:

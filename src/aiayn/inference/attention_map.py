@@ -1,11 +1,10 @@
-"""Figures 3–5: what the decoder looked at while it wrote, as numbers and as text.
+"""The decoder's attention to the source while it translates, as numbers and as text.
 
-The paper draws the encoder's self-attention. Here it is the decoder's attention to the
-source (§3.2.3), drawn for translation since Bahdanau et al. (2015).
+Figures 3–5 of the paper draw the encoder's self-attention. Attention between target and
+source (§3.2.3) has been drawn for translation since Bahdanau et al. (2015).
 """
 
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +20,7 @@ from aiayn.model import Transformer, shift_right
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """How much each piece of a translation looked at each piece of its source.
+    """How much each piece of a translation attends to each piece of its source.
 
     Paper: §3.2.3; Figures 3–5 draw the encoder's.
     """
@@ -31,7 +30,7 @@ class AttentionMap:
     target: list[str]
     """Pieces of the translation, the end token included."""
     weights: Float[Tensor, "target source"]
-    """Row t: where the decoder looked to write piece t. Each row sums to one."""
+    """Row t: what the decoder attended to when it predicted piece t; its sum is 1."""
     translation: str
     """The translation as text."""
 
@@ -58,15 +57,15 @@ def cross_attention_map(
         layer: A decoder layer, counted from 1 (in `aiayn_book.head_scores` from 0);
             None: the mean over all of them.
         head: A head, likewise counted from 1; None: the mean over all of them.
-        translation: Look at the writing of this text; None: of the model's own.
+        translation: The text that the decoder predicts; None: the model's own.
         beam_size: Of the search for the model's own translation.
         length_penalty: Likewise.
         extra_length: Likewise.
         first_line: Number of the line, for messages.
 
     Raises:
-        InputError: The line is empty or too long, there is no such layer or head, the
-            model has no attention or no decoder layer, or its weights are damaged.
+        InputError: The line is empty or too long, there is no such layer or head, or
+            the model's weights are damaged.
 
     Paper: §3.2.3; Figures 3–5 draw the encoder's.
 
@@ -77,44 +76,28 @@ def cross_attention_map(
     """
     source = encode_sources([line], model, tokenizer, first_line=first_line)[0]
     if source == [tokenizer.eos_id]:
-        raise InputError("An empty sentence has nothing to look at; give a text.")
+        raise InputError("There is no attention to an empty sentence; give a text.")
+    sources = torch.tensor([source], device=next(model.parameters()).device)
     if translation is None:
-        found = search(
-            model,
-            torch.tensor([source]),
-            tokenizer,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            extra_length=extra_length,
-        )[0]
-        target, translation = found.tokens, tokenizer.decode(found.tokens)
+        choices = {"beam_size": beam_size, "length_penalty": length_penalty}
+        choices |= {"extra_length": extra_length}
+        target = search(model, sources, tokenizer, **choices)[0].tokens
+        translation = tokenizer.decode(target)
     else:
         target = tokenizer.encode(translation)
     target = [*target, tokenizer.eos_id]
-    weights = _weights(model, source, target, tokenizer.bos_id)
+    read = shift_right(sources.new_tensor([target]), tokenizer.bos_id)
+    with eval_mode(model):
+        layers = model.attention_weights(sources, read).cross
+    # Copied outside, because tensors of inference mode cannot be changed in place.
+    weights = torch.cat(layers)  # (layers, heads, target, source)
     refuse_nan(weights)
-    weights = _choose(weights, layer, "layer")  # (heads, target, source)
     return AttentionMap(
         tokenizer.pieces(source),
         tokenizer.pieces(target),
-        _choose(weights, head, "head").float().cpu(),
+        _choose(_choose(weights, layer, "layer"), head, "head").float().cpu(),
         translation,
     )
-
-
-def _weights(
-    model: Transformer, source: Sequence[int], target: Sequence[int], bos_id: int
-) -> Float[Tensor, "layers heads target source"]:
-    device = next(model.parameters()).device
-    sources = torch.tensor([source], device=device)
-    targets = shift_right(torch.tensor([target], device=device), bos_id)
-    with eval_mode(model):
-        layers = model.attention_weights(sources, targets).cross
-    if not layers:
-        raise InputError(
-            "A model without decoder layers looks at nothing; give one that has some."
-        )
-    return torch.cat(layers)  # out here: what is made inside cannot be changed in place
 
 
 def _choose(weights: Tensor, number: int | None, name: str) -> Tensor:
@@ -155,52 +138,43 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
     Tee   90█ 10░
     hilft 20░ 80█
     """
-    labels = [_printable(piece)[:_LONGEST_LABEL] for piece in attention.target]
-    label_width = max(map(_width, labels))
-    per_page = max(1, (width - label_width) // _CELL)
+    rows = [_label(piece) for piece in attention.target]
+    columns = [_label(piece) for piece in attention.source]
+    indent = max(map(_width, rows))
+    per_page = max(1, (width - indent) // _CELL)
     pages = []
-    for start in range(0, len(attention.source), per_page):
+    for start in range(0, len(columns), per_page):
         part = slice(start, start + per_page)
-        heading = _heading(attention.source[part], label_width)
-        rows = [
-            label + " " * (label_width - _width(label)) + "".join(map(_cell, row))
-            for label, row in zip(
-                labels, attention.weights[:, part].tolist(), strict=True
-            )
+        height = max(map(len, columns[part]))
+        upright = zip(*(label.rjust(height) for label in columns[part]), strict=True)
+        lines = [
+            " " * indent + "".join(f"{c:>{_CELL - _width(c)}} " for c in characters)
+            for characters in upright
         ]
-        pages.append("\n".join(line.rstrip() for line in [*heading, *rows]))
+        for label, weights in zip(
+            rows, attention.weights[:, part].tolist(), strict=True
+        ):
+            label += " " * (indent - _width(label))
+            lines.append(label + "".join(map(_cell, weights)))
+        pages.append("\n".join(line.rstrip() for line in lines))
     return "\n\n".join(pages)
-
-
-def _heading(pieces: Sequence[str], indent: int) -> list[str]:
-    """The pieces from top to bottom, all ending on the last line."""
-    labels = [_printable(piece)[:_LONGEST_LABEL] for piece in pieces]
-    height = max(map(len, labels))
-    lines = []
-    for depth in range(height):
-        characters = [label.rjust(height)[depth] for label in labels]
-        cells = [" " * (_CELL - 1 - _width(c)) + c + " " for c in characters]
-        lines.append(" " * indent + "".join(cells))
-    return lines
 
 
 def _cell(weight: float) -> str:
     shade = next(shade for least, shade in _SHADES if weight >= least)
-    percent = round(100 * weight)
-    return f"{percent or '·':>3}{shade}"
+    return f"{round(100 * weight) or '·':>3}{shade}"
 
 
-def _printable(piece: str) -> str:
-    """The piece, with a sign for each character that would disturb the page.
+def _label(piece: str) -> str:
+    """A short label without characters that would disturb the page.
 
-    Combining marks and marks of direction have no place of their own in a column, and
-    control characters would move the cursor.
+    Combining marks and marks of direction take no column of their own, and control
+    characters would move the cursor.
     """
-    piece = unicodedata.normalize("NFC", piece)
     return "".join(
         c if c.isprintable() and unicodedata.category(c) not in ("Mn", "Me") else "�"
-        for c in piece
-    )
+        for c in unicodedata.normalize("NFC", piece)
+    )[:_LONGEST_LABEL]
 
 
 def _width(text: str) -> int:

@@ -26,10 +26,9 @@ exhaustive search.
 """
 
 import math
-from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -37,19 +36,14 @@ from aiayn.errors import InputError
 from aiayn.inference.hypothesis import (
     Hypothesis,
     Model,
-    check_ends,
     eval_mode,
     force_end,
     gnmt_length_penalty,
     next_log_probs,
-    output_limits,
+    prepare_search,
     refuse_nan,
-    to_model_device,
 )
 from aiayn.model.validation import check_sizes
-
-LARGEST = 2**50
-"""A beam that no memory holds; torch's integers would overflow."""
 
 
 def beam_search(
@@ -67,7 +61,8 @@ def beam_search(
 
     $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
 
-    with the penalty of `gnmt_length_penalty`.
+    with the penalty of `gnmt_length_penalty`. Under ``torch.autocast`` the model
+    computes in 16 bits, and log-probabilities are still summed in 32.
 
     Args:
         model: A `Transformer`, or a model with its decoding methods. The source is
@@ -136,180 +131,107 @@ def beam_search_n_best(
     True
     """
     check_sizes(1, beam_size=beam_size, num_best=num_best)
-    if beam_size > LARGEST:
-        raise InputError(
-            f"beam_size = {beam_size} is more than any memory holds: the paper's is 4."
-        )
     if num_best > beam_size:
-        raise InputError(
-            f"num_best = {num_best} outputs do not come from a beam of {beam_size}: "
-            "give a larger beam_size, or ask for fewer."
-        )
+        raise InputError(f"num_best = {num_best} is more than beam_size = {beam_size}.")
     if not 0.0 <= length_penalty <= 10.0:
-        raise InputError(
-            f"length_penalty must lie between 0 (none) and 10, not {length_penalty}; "
-            "the paper's is 0.6."
-        )
-    check_ends(model, bos_id, eos_id)
-    source = to_model_device(model, source)
+        raise InputError(f"length_penalty must be from 0 to 10, not {length_penalty}.")
+    allowed = {"extra_length": extra_length, "max_length": max_length}
+    source, limits = prepare_search(model, source, bos_id, eos_id, **allowed)
+    if not len(source):
+        return []
+    device, first_limit = source.device, int(limits.min())
+    finished: list[list[Hypothesis]] = [[] for _ in source]
+    # Of the sentences that are still being decoded, which leave the batch when they are
+    # done. The width is 1 at the first step, and then beam_size.
+    sentences = torch.arange(len(source), device=device)
+    written = source.new_empty(len(source), 1, 0)  # (sentences, width, length - 1)
+    beam = torch.zeros(len(source), 1, device=device)  # log-probability of each
+    count = torch.zeros(len(source), device=device)  # of finished outputs
+    best = torch.full((len(source), num_best), -math.inf, device=device)  # their scores
+    tokens = source.new_full((len(source),), bos_id)  # (sentences·width,)
     with eval_mode(model):
-        limits = output_limits(model, source, extra_length, max_length)
-        if not len(source):
-            return []
-        beams = _Beams(source, limits, beam_size, length_penalty, eos_id)
-        finished = FinishedHypotheses(len(source), num_best, source.device)
-        tokens = source.new_full((len(source),), bos_id)  # (hypotheses,)
         cache = model.init_decode(source)
-        while len(tokens):
+        while len(sentences):
+            # 1. Extend every output by every token.
             log_probs = next_log_probs(model, tokens, cache, bos_id)
-            tokens = beams.advance(log_probs, cache, finished)
-        return finished.found
+            width, length = written.size(1), written.size(2) + 1
+            if length >= first_limit:
+                last = (limits <= length).repeat_interleave(width)
+                force_end(log_probs, last, eos_id)
+            totals, parents, tokens = _best_extensions(log_probs, beam, 2 * beam_size)
+
+            # 2. Those of the best beam_size that end are finished.
+            ends = tokens == eos_id  # (sentences, 2·beam_size)
+            ended = ends & (totals > -math.inf)
+            ended[:, beam_size:] = False
+            if ended.any():
+                scores = totals / gnmt_length_penalty(length, length_penalty)
+                reached = scores.masked_fill(~ended, -math.inf)
+                best = torch.cat([best, reached], dim=1).topk(num_best)[0]
+                count = count + ended.sum(dim=1)
+                rows = ended.nonzero()[:, 0]  # (ended,)
+                for sentence, *fields in zip(
+                    sentences[rows].tolist(),
+                    written[rows, parents[ended]].tolist(),
+                    totals[ended].tolist(),
+                    scores[ended].tolist(),
+                    strict=True,
+                ):
+                    finished[sentence].append(Hypothesis(*fields))
+
+            # The beam goes on with the best beam_size that do not end. A
+            # log-probability of -inf marks an empty slot, which reads what the best
+            # output reads, so that its input is valid.
+            beam, order = totals.masked_fill(ends, -math.inf).topk(beam_size)
+            order = order.where(beam > -math.inf, order[:, :1])
+            parents, tokens = parents.gather(1, order), tokens.gather(1, order)
+
+            # 3. Stop a sentence at its limit, or when nothing better can follow.
+            so_far = beam[:, 0] / gnmt_length_penalty(length, length_penalty)
+            bound = beam[:, 0] / gnmt_length_penalty(limits, length_penalty)
+            worst = best[:, -1]
+            done = (limits <= length) | (worst >= bound)
+            done |= (count >= beam_size) & (worst >= so_far)
+            if done.any():
+                refuse_nan(totals)
+                for sentence, beginning in zip(
+                    sentences[done].tolist(), written[done, 0].tolist(), strict=True
+                ):
+                    if not finished[sentence]:
+                        impossible = Hypothesis(beginning, -math.inf, -math.inf)
+                        finished[sentence].append(impossible)
+
+            # Drop the sentences that are done, and reorder the outputs of the others.
+            going = (~done).nonzero()  # (going, 1)
+            parents, tokens = parents[going[:, 0]], tokens[going[:, 0]]
+            written = torch.cat([written[going, parents], tokens[:, :, None]], dim=2)
+            left = going[:, 0] if len(going) < len(done) else None
+            cache.reorder((going * width + parents).flatten(), left)
+            sentences, limits, beam, count, best = (
+                rows[going[:, 0]] for rows in (sentences, limits, beam, count, best)
+            )
+            tokens = tokens.flatten()
+    return [
+        sorted(outputs, key=lambda one: one.score, reverse=True)[:num_best]
+        for outputs in finished
+    ]
 
 
-class FinishedHypotheses:
-    """The outputs of each sentence that have ended.
+def _best_extensions(
+    log_probs: Tensor, beam: Tensor, count: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The most probable extensions: log-probabilities, parents and tokens.
 
-    ``best`` (their highest scores) and ``count`` have a row for each sentence that is
-    still being decoded; ``found`` has a list for each sentence of the batch.
+    At most one extension of each output ends. So of 2·beam_size extensions at least
+    beam_size do not, and the beam can go on with them.
+
+    Args:
+        log_probs: Of the next token: (sentences·width, vocab); changed in place.
+        beam: Log-probability of each output: (sentences, width).
+        count: How many extensions a sentence.
     """
-
-    def __init__(self, sentences: int, num_best: int, device: torch.device) -> None:
-        self.num_best = num_best
-        self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-        self.sentences = torch.arange(sentences, device=device)  # indices into found
-        self.best: Tensor = torch.full((sentences, num_best), -math.inf, device=device)
-        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
-
-    def add(
-        self,
-        ended: Bool[Tensor, "sentences candidates"],
-        prefixes: Int[Tensor, "ended written"],
-        totals: Float[Tensor, "sentences candidates"],
-        scores: Float[Tensor, "sentences candidates"],
-    ) -> None:
-        """Record candidates that have ended.
-
-        Args:
-            ended: Which ones.
-            prefixes: What each of them wrote before the end token.
-            totals: Every candidate's log-probability.
-            scores: The same over the length penalty.
-        """
-        reached = scores.masked_fill(~ended, -math.inf)
-        self.best = torch.cat([self.best, reached], dim=1).topk(self.num_best)[0]
-        self.count = self.count + ended.sum(dim=1)
-        for sentence, *fields in zip(
-            self.sentences[ended.nonzero()[:, 0]].tolist(),
-            prefixes.tolist(),
-            totals[ended].tolist(),
-            scores[ended].tolist(),
-            strict=True,
-        ):
-            self.found[sentence].append(Hypothesis(*fields))
-
-    def close(
-        self, done: Bool[Tensor, " sentences"], beginnings: Int[Tensor, "done written"]
-    ) -> None:
-        """Rank the outputs of the sentences that are done, and drop their rows.
-
-        Args:
-            done: Which ones.
-            beginnings: The output of a sentence of which none has ended.
-        """
-        for sentence, beginning in zip(
-            self.sentences[done].tolist(), beginnings.tolist(), strict=True
-        ):
-            found = self.found[sentence]
-            found = found or [Hypothesis(beginning, -math.inf, -math.inf)]
-            ranked = sorted(found, key=lambda hypothesis: -hypothesis.score)
-            self.found[sentence] = ranked[: self.num_best]
-        self.sentences, self.best, self.count = (
-            kept[~done] for kept in (self.sentences, self.best, self.count)
-        )
-
-
-class _Beams:
-    """The unfinished outputs of the sentences that are still being decoded.
-
-    Shapes: ``written`` (sentences, width, length) and ``log_probs`` (sentences, width),
-    best first, where width is 1 at the start and then beam_size. A log-probability of
-    -inf marks an empty slot of the beam.
-    """
-
-    def __init__(
-        self, source: Tensor, limits: Tensor, beam_size: int, alpha: float, eos_id: int
-    ) -> None:
-        self.beam_size, self.alpha, self.eos_id = beam_size, alpha, eos_id
-        self.limits, self.first_limit = limits, int(limits.min())
-        self.written = source.new_empty(len(source), 1, 0)
-        self.log_probs: Tensor = torch.zeros(len(source), 1, device=source.device)
-
-    @property
-    def length(self) -> int:
-        """Tokens of a candidate."""
-        return self.written.size(2) + 1
-
-    def advance(
-        self, log_probs: Tensor, cache: Any, finished: FinishedHypotheses
-    ) -> Tensor:
-        """Extend every output by one token; return those tokens: (hypotheses,)."""
-        totals, parents, tokens = self.candidates(log_probs)
-        ends = tokens == self.eos_id  # (sentences, 2·beam_size)
-        ended = ends & (totals > -math.inf)
-        ended[:, self.beam_size :] = False
-        if ended.any():
-            rows = ended.nonzero()[:, 0]  # (ended,)
-            prefixes = self.written[rows, parents[ended]]  # (ended, length - 1)
-            scores = totals / gnmt_length_penalty(self.length, self.alpha)
-            finished.add(ended, prefixes, totals, scores)
-
-        alive, order = totals.masked_fill(ends, -math.inf).topk(self.beam_size)
-        # An empty slot reads what the best output reads, so that its input is valid.
-        order = order.where(alive > -math.inf, order[:, :1])
-        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
-        done = self.done(alive, finished)
-        if done.any():
-            refuse_nan(totals)
-            finished.close(done, self.written[done, 0])
-        self.keep(~done, alive, parents, tokens, cache)
-        return tokens[~done].flatten()
-
-    def candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The 2·beam_size most probable extensions, their parents and their tokens.
-
-        At most one extension of each output ends, so beam_size are left to go on with.
-        """
-        if self.length >= self.first_limit:
-            last = (self.limits <= self.length).repeat_interleave(self.written.size(1))
-            force_end(log_probs, last, self.eos_id)
-        vocab = log_probs.size(1)
-        totals = log_probs.add_(self.log_probs.view(-1, 1))  # (sentences·width, vocab)
-        totals = totals.view(len(self.written), -1)  # (sentences, width·vocab)
-        missing = max(0, 2 * self.beam_size - totals.size(1))  # a tiny vocabulary
-        totals = F.pad(totals, (0, missing), value=-math.inf)
-        totals, index = totals.topk(2 * self.beam_size)  # (sentences, 2·beam_size)
-        return totals, index // vocab, index % vocab
-
-    def done(self, alive: Tensor, finished: FinishedHypotheses) -> Tensor:
-        """Which sentences need no further step: see the module's description."""
-        worst, most_probable = finished.best[:, -1], alive[:, 0]
-        so_far = most_probable / gnmt_length_penalty(self.length, self.alpha)
-        bound = most_probable / gnmt_length_penalty(self.limits, self.alpha)
-        return (
-            ((finished.count >= self.beam_size) & (worst >= so_far))
-            | (self.limits <= self.length)
-            | (worst >= bound)
-        )
-
-    def keep(
-        self, going: Tensor, alive: Tensor, parents: Tensor, tokens: Tensor, cache: Any
-    ) -> None:
-        """Drop finished sentences and reorder the rest."""
-        sentences = going.nonzero()  # (kept, 1)
-        parents, width = parents[going], self.written.size(1)
-        prefixes = self.written[sentences, parents]  # (kept, beam_size, length - 1)
-        self.written = torch.cat([prefixes, tokens[going][:, :, None]], dim=2)
-        self.log_probs, self.limits = alive[going], self.limits[going]
-        if len(sentences):
-            left = sentences[:, 0] if len(sentences) < len(going) else None
-            cache.reorder((sentences * width + parents).flatten(), left)
+    vocab_size = log_probs.size(1)
+    totals = log_probs.add_(beam.view(-1, 1)).view(len(beam), -1)
+    missing = max(0, count - totals.size(1))  # of a tiny vocabulary
+    totals, index = F.pad(totals, (0, missing), value=-math.inf).topk(count)
+    return totals, index // vocab_size, index % vocab_size  # all (sentences, count)

@@ -12,13 +12,11 @@ from torch import Tensor
 from aiayn.inference.hypothesis import (
     Hypothesis,
     Model,
-    check_ends,
     eval_mode,
     force_end,
     next_log_probs,
-    output_limits,
+    prepare_search,
     refuse_nan,
-    to_model_device,
 )
 
 
@@ -36,7 +34,8 @@ def greedy_search(
     $$y_t = \mathrm{argmax}_y\, p(y \mid y_1, …, y_{t-1}, X)$$
 
     An output that reaches its limit is ended there. A sentence whose output has ended
-    leaves the batch.
+    leaves the batch. Under ``torch.autocast`` the model computes in 16 bits, and
+    log-probabilities are still summed in 32.
 
     Args:
         model: A `Transformer`, or a model with its decoding methods. The source is
@@ -62,45 +61,38 @@ def greedy_search(
     >>> len(outputs), len(outputs[0].tokens) < 6  # the end token included
     (2, True)
     """
-    check_ends(model, bos_id, eos_id)
-    source = to_model_device(model, source)
-    with eval_mode(model):
-        limits = output_limits(model, source, extra_length, max_length)
-        return _write(model, source, limits, bos_id, eos_id) if len(source) else []
-
-
-def _write(
-    model: Model, source: Tensor, limits: Tensor, bos_id: int, eos_id: int
-) -> list[Hypothesis]:
-    """One step after the other, until every sentence has ended."""
+    allowed = {"extra_length": extra_length, "max_length": max_length}
+    source, limits = prepare_search(model, source, bos_id, eos_id, **allowed)
+    if not len(source):
+        return []
     found: dict[int, Hypothesis] = {}
     sentences = torch.arange(len(source), device=source.device)  # not yet ended
     written = source.new_empty(len(source), 0)  # (sentences, length)
     tokens = source.new_full((len(source),), bos_id)  # (sentences,)
-    first_limit = int(limits.min())
-    totals, cache = 0.0, model.init_decode(source)
-    while True:
-        log_probs = next_log_probs(model, tokens, cache, bos_id)
-        length = written.size(1) + 1
-        if length >= first_limit:
-            force_end(log_probs, limits <= length, eos_id)
-        best, tokens = log_probs.max(dim=-1)
-        totals = totals + best  # (sentences,)
-        ended = (tokens == eos_id) | (best == -math.inf)
-        if ended.any():
-            refuse_nan(totals)
-            for sentence, output, total in zip(
-                sentences[ended].tolist(),
-                written[ended].tolist(),
-                totals[ended].tolist(),
-                strict=True,
-            ):
-                found[sentence] = Hypothesis(output, total, total)
-            keep = (~ended).nonzero()[:, 0]
-            if not len(keep):
-                return [found[sentence] for sentence in range(len(source))]
-            sentences, written, tokens, totals, limits = (
-                kept[keep] for kept in (sentences, written, tokens, totals, limits)
-            )
-            cache.reorder(keep, keep)  # ended sentences leave the batch
-        written = torch.cat([written, tokens[:, None]], dim=1)
+    first_limit, totals = int(limits.min()), 0.0
+    with eval_mode(model):
+        cache = model.init_decode(source)
+        while len(sentences):
+            log_probs = next_log_probs(model, tokens, cache, bos_id)
+            length = written.size(1) + 1
+            if length >= first_limit:
+                force_end(log_probs, limits <= length, eos_id)
+            best, tokens = log_probs.max(dim=-1)  # both (sentences,)
+            totals = totals + best
+            ended = (tokens == eos_id) | (best == -math.inf)
+            if ended.any():
+                refuse_nan(totals)
+                for sentence, output, total in zip(
+                    sentences[ended].tolist(),
+                    written[ended].tolist(),
+                    totals[ended].tolist(),
+                    strict=True,
+                ):
+                    found[sentence] = Hypothesis(output, total, total)
+                keep = (~ended).nonzero()[:, 0]
+                sentences, written, tokens, totals, limits = (
+                    rows[keep] for rows in (sentences, written, tokens, totals, limits)
+                )
+                cache.reorder(keep, keep)
+            written = torch.cat([written, tokens[:, None]], dim=1)
+    return [found[sentence] for sentence in range(len(source))]

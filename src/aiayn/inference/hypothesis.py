@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from aiayn.errors import InputError
 
@@ -46,7 +46,7 @@ class Hypothesis:
 
 @runtime_checkable
 class Model(Protocol):
-    """What a search needs of a model, such as `Transformer`.
+    """What a search needs of a module; `Transformer` has it.
 
     Rows of tokens and of the cache are hypotheses, ordered by sentence, equally many
     for each.
@@ -54,7 +54,7 @@ class Model(Protocol):
 
     @property
     def config(self) -> Any:
-        """Holds pad_id."""
+        """Holds vocab_size and pad_id."""
 
     def init_decode(self, source: Tensor) -> Any:
         """Read the source and return a cache for one hypothesis a sentence.
@@ -62,16 +62,14 @@ class Model(Protocol):
         Its method ``reorder(hypotheses, sentences)`` keeps some rows, in a new order.
         """
 
-    def decode_step(self, tokens: Tensor, cache: Any) -> Tensor:
+    def decode_step(self, tokens: Tensor, cache: Any) -> Any:
         """Read one token a hypothesis and return logits of the next: (rows, vocab)."""
-        ...
 
     def eval(self) -> Any:
-        """Switch dropout off."""
+        """As of every module, like the next two."""
 
-    def modules(self) -> Iterator[nn.Module]:
-        """The model and all its parts."""
-        ...
+    def modules(self) -> Any: ...
+    def parameters(self) -> Any: ...
 
 
 def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
@@ -129,26 +127,28 @@ def output_limits(
     return limits.clamp(min=1, max=max_length)
 
 
-def check_ends(model: Model, bos_id: int, eos_id: int) -> None:
-    """Refuse an end token that is never written: outputs would run to their limit.
+def prepare_search(
+    model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: int | None
+) -> tuple[Int[Tensor, "sentences source_length"], Int[Tensor, " sentences"]]:
+    """Check what all searches are given.
+
+    Returns:
+        The source on the model's device, and `output_limits`.
 
     Raises:
-        InputError: It is the start token too, as in some models, or the padding; or one
-            of the two is no token.
+        InputError: The two are not two tokens, or outputs would never end, because
+            neither the start token nor padding is ever written; or as `output_limits`.
     """
-    size = getattr(model.config, "vocab_size", math.inf)
-    for name, token in (("bos_id", bos_id), ("eos_id", eos_id)):
-        if not 0 <= token < size:
-            raise InputError(
-                f"{name} = {token} is no token: vocab_size = {size} allows 0 to "
-                f"{size - 1}."
-            )
-    if eos_id in (bos_id, model.config.pad_id):
+    vocab_size, pad_id = model.config.vocab_size, model.config.pad_id
+    known = 0 <= bos_id < vocab_size and 0 <= eos_id < vocab_size
+    if not known or eos_id in (bos_id, pad_id):
         raise InputError(
-            f"eos_id = {eos_id} must differ from bos_id = {bos_id} and from pad_id = "
-            f"{model.config.pad_id}, which are never written: train the model with an "
-            "end token of its own."
+            f"bos_id = {bos_id} and eos_id = {eos_id} must be two tokens from 0 to "
+            f"{vocab_size - 1}, and eos_id must not be that of padding, {pad_id}."
         )
+    if isinstance(source, Tensor):  # output_limits refuses anything else
+        source = source.to(next(model.parameters(), source).device)
+    return source, output_limits(model, source, **limits)
 
 
 @contextmanager
@@ -180,29 +180,18 @@ def eval_mode(model: Model) -> Iterator[None]:
             module.training = True
 
 
-def device_of(model: Model) -> torch.device | None:
-    """Where the model's weights are; None: it has none."""
-    weights = (weight for module in model.modules() for weight in module.parameters())
-    return next((weight.device for weight in weights), None)
-
-
-def to_model_device(model: Model, source: Any) -> Any:
-    """The source on the model's device; what is no tensor is refused later."""
-    device = device_of(model)
-    if device is None or not isinstance(source, Tensor):
-        return source
-    return source.to(device)
-
-
 def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"]:
-    """Log-probabilities, in float32 at least, because 16 bits are too few for sums."""
+    """Log-probabilities, in at least 32 bits: sums of them need more than 16.
+
+    The logits are of 16 bits if the model is, or computes under ``torch.autocast``.
+    """
     return logits.log_softmax(-1, torch.promote_types(logits.dtype, torch.float32))
 
 
 def next_log_probs(
     model: Model, tokens: Int[Tensor, " rows"], cache: Any, bos_id: int
 ) -> Float[Tensor, "rows vocab"]:
-    """Log-probabilities of each hypothesis's next token; -inf: it is never written."""
+    """Log-probabilities of each hypothesis's next token, -inf for padding and bos."""
     log_probs = log_softmax(model.decode_step(tokens, cache))
     log_probs[:, model.config.pad_id] = -math.inf
     log_probs[:, bos_id] = -math.inf
@@ -212,7 +201,7 @@ def next_log_probs(
 def force_end(
     log_probs: Float[Tensor, "rows vocab"], rows: Bool[Tensor, " rows"], eos_id: int
 ) -> None:
-    """Allow only the end token in rows that have reached their limit, in place."""
+    """In rows that have reached their limit, allow only the end token, in place."""
     end = log_probs[:, eos_id].clone()
     log_probs.masked_fill_(rows[:, None], -math.inf)
     log_probs[:, eos_id] = end
@@ -222,6 +211,6 @@ def refuse_nan(scores: Float[Tensor, "..."]) -> None:
     """Refuse scores that are NaN, from which a search would return arbitrary tokens."""
     if scores.isnan().any():
         raise InputError(
-            "The model's scores are no numbers (NaN): its weights are damaged, or its "
-            "training diverged. Use an earlier checkpoint."
+            "The model's scores are NaN: its weights are damaged, or its training "
+            "diverged. Use an earlier checkpoint."
         )

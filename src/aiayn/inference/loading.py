@@ -5,15 +5,19 @@ from pathlib import Path
 
 import torch
 
-from aiayn.checkpoint import load_tensors, save_tensors
 from aiayn.data import Tokenizer
+from aiayn.device import resolve_device
 from aiayn.errors import InputError
 from aiayn.fast import accelerate
 from aiayn.inference.translation import check_vocabulary
-from aiayn.machine import resolve_device
 from aiayn.model import Transformer
-from aiayn.model.description import describe_config, restore_model
-from aiayn.run import RunFolder
+from aiayn.storage import (
+    RunFolder,
+    describe_config,
+    load_tensors,
+    restore_model,
+    save_tensors,
+)
 
 
 def load_translator(
@@ -40,15 +44,13 @@ def load_translator(
     >>> model.config.vocab_size == tokenizer.vocab_size
     True
     """
-    if isinstance(device, str):
-        device = resolve_device(device)
-    path = Path(path)
+    path, device = Path(path), resolve_device(str(device))
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
     if info.get("model") is None:
         raise InputError(
-            f"{file} holds no model (a run's state is for a training to go on with): "
-            "name the run's folder, or its best, its average or a step."
+            f"{file} holds no model: name the run's folder, or its best, average or "
+            "step-….safetensors."
         )
     model = restore_model(info.get("model"), weights, file)
     vocabulary = RunFolder(file.parent).tokenizer
@@ -62,15 +64,16 @@ def save_translator(
 ) -> None:
     """Save a model and its tokenizer, so that `load_translator` reads them.
 
-    `train` does so by itself. This is for a model that was made otherwise: with a
+    `train` does so by itself. This is for a model that was made in another way: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
-    `aiayn translate` takes the folder; to evaluate, resume or average takes a run's.
+    `aiayn translate` takes the folder; `evaluate`, `resume` and `average` need the
+    folder of a run.
 
     Args:
-        model: On any device. It is loaded in 32 bits, whatever it was saved in.
+        model: On any device. `load_translator` will load it in 32 bits.
         tokenizer: The one that it was trained with.
-        folder: Made if it is not there. It gets best.safetensors and tokenizer.model;
-            a model that was saved there before is replaced.
+        folder: Made if it is missing. It gets best.safetensors and tokenizer.model; a
+            model that was saved there before is replaced.
 
     Raises:
         InputError: The model is of another kind or inside a wrapper, the tokenizer is
@@ -85,15 +88,14 @@ def save_translator(
     True
     """
     if not isinstance(model, Transformer):
-        kind = type(model)
         raise InputError(
-            f"What is of {kind.__module__}.{kind.__qualname__} cannot be saved as a "
-            "translator: give an aiayn Transformer, out of what is wrapped around it "
-            "(of torch.compile it is _orig_mod), and of several models each alone."
+            f"A model of the type {type(model).__qualname__} cannot be saved: give an "
+            "aiayn Transformer, without what is wrapped around it (of torch.compile it "
+            "is _orig_mod)."
         )
     check_vocabulary(model, tokenizer)
     run = RunFolder(folder)
     run.require_no_run()
-    # The larger one first: if the disk is full, what was there stays as it was.
+    # The larger file first: if the disk is full, the old model stays as it was.
     save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
     tokenizer.save(run.tokenizer)

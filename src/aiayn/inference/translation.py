@@ -1,10 +1,11 @@
-"""§6.1 at work: text in, text out.
+"""§6.1: from text to translated text.
 
-Sentences are sorted by length, so that a batch holds hardly any padding, and come back
-in the order in which they were given.
+Sentences are sorted by length, so that a batch holds hardly any padding, and the
+translations come back in the order of the sentences.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from jaxtyping import Int
@@ -18,11 +19,8 @@ from aiayn.inference.greedy import greedy_search
 from aiayn.inference.hypothesis import Hypothesis, Model
 
 MAX_PIECES = 1000
-"""Longest sentence. The memory of attention grows with its square, and no model
-translates well what is far longer than all that it was trained on."""
-
-# Characters that a stream holds at once: a thousand long sentences.
-_CHUNK_CHARACTERS = 1_000_000
+"""Longest sentence. The memory of attention grows with the square of its length, and
+no model translates well what is far longer than all sentences that it learned from."""
 
 
 def translate(
@@ -38,6 +36,9 @@ def translate(
     first_line: int = 1,
 ) -> list[str]:
     """Translate sentences, one a line.
+
+    Under ``torch.autocast`` the model computes in 16 bits, and the scores of the search
+    are still summed in 32.
 
     Args:
         lines: Sentences. One that is empty, or nothing but white space and control
@@ -56,9 +57,8 @@ def translate(
         As many translations, in the same order.
 
     Raises:
-        InputError: A line is too long (nothing is cut off in silence: the message names
-            the line, and no sentence was translated yet), or the tokenizer is not the
-            model's.
+        InputError: A line is too long (the message names it, and nothing has been
+            translated yet), or the tokenizer is not the model's.
 
     Paper: §6.1.
 
@@ -68,16 +68,10 @@ def translate(
     rows = encode_sources(
         lines, model, tokenizer, max_pieces=max_pieces, first_line=first_line
     )
+    options = {"beam_size": beam_size, "length_penalty": length_penalty}
 
     def write(source: Tensor) -> list[str]:
-        found = search(
-            model,
-            source,
-            tokenizer,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            extra_length=extra_length,
-        )
+        found = search(model, source, tokenizer, extra_length=extra_length, **options)
         return tokenizer.decode_batch([hypothesis.tokens for hypothesis in found])
 
     full = rows.lengths > 1  # more than the end token
@@ -102,15 +96,15 @@ def translate_stream(
         model: As for `translate`.
         tokenizer: As for `translate`.
         chunk_lines: Lines that are read before they are sorted and translated. 1: each
-            is answered before the next is read.
+            is translated before the next is read.
         options: As for `translate`.
 
     Yields:
         One translation after the other.
 
     Raises:
-        InputError: As `translate`; what precedes the chunk of the line was yielded.
-            Or lines is one text.
+        InputError: As `translate`, once the chunks before the line were yielded; or
+            lines is one text.
 
     Not in the paper.
 
@@ -122,23 +116,10 @@ def translate_stream(
     refuse_text(lines)
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
-    first_line = options.pop("first_line", 1)
-    for chunk in _chunks(lines, chunk_lines):
+    lines, first_line = iter(lines), options.pop("first_line", 1)
+    while chunk := list(islice(lines, chunk_lines)):
         yield from translate(chunk, model, tokenizer, first_line=first_line, **options)
         first_line += len(chunk)
-
-
-def _chunks(lines: Iterable[str], count: int) -> Iterator[list[str]]:
-    """At most count lines at a time, and fewer where they are long."""
-    chunk, characters = [], 0
-    for line in lines:
-        chunk.append(line)
-        characters += len(line)
-        if len(chunk) == count or characters >= _CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
 
 
 def search(
@@ -148,35 +129,30 @@ def search(
     *,
     beam_size: int = 4,
     length_penalty: float = 0.6,
-    extra_length: int = 50,
+    **limits: Any,
 ) -> list[Hypothesis]:
-    """`greedy_search` for a beam of one (the same outputs, sooner), else `beam_search`.
+    """Greedy search for a beam of one (the same outputs, sooner), else beam search.
 
     Args:
-        model: On whichever device it should run; the search moves the source there.
+        model: On whichever device it should run; the source is moved there.
         source: Padded token ids.
         tokenizer: Gives the special tokens.
         beam_size: K.
         length_penalty: α; without effect on a beam of one.
-        extra_length: An output may have this many pieces more than its source.
+        limits: extra_length and max_length, as for `beam_search`.
     """
-    ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
+    limits |= {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     if beam_size == 1:
-        return greedy_search(model, source, extra_length=extra_length, **ends)
+        return greedy_search(model, source, **limits)
     return beam_search(
-        model,
-        source,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        extra_length=extra_length,
-        **ends,
+        model, source, beam_size=beam_size, length_penalty=length_penalty, **limits
     )
 
 
 def check_vocabulary(
     model: Model, tokenizer: Tokenizer, called: str = "The tokenizer"
 ) -> None:
-    """Refuse a tokenizer that cannot be the model's, with an InputError."""
+    """Raise InputError if the tokenizer cannot be the model's."""
     if tokenizer.vocab_size != model.config.vocab_size:
         raise InputError(
             f"{called} has {tokenizer.vocab_size:,} entries and the model "
@@ -192,7 +168,7 @@ def encode_sources(
     max_pieces: int = MAX_PIECES,
     first_line: int = 1,
 ) -> RaggedTokens:
-    """Sentences as ids, once it is certain that the model can read all of them.
+    """Sentences as ids, none of which is too long for the model.
 
     Raises:
         InputError: As `translate`.
@@ -204,12 +180,10 @@ def encode_sources(
         max_pieces = min(max_pieces, config.max_length - 1)  # one for the end token
     rows = encode_lines(lines, tokenizer)
     pieces = rows.lengths - 1
-    too_long = (pieces > max_pieces).nonzero()[0]
-    if len(too_long):
-        line = too_long[0]
+    if (pieces > max_pieces).any():
+        line = int((pieces > max_pieces).argmax())
         raise InputError(
             f"Line {first_line + line} has {pieces[line]:,} pieces, more than the "
-            f"{max_pieces:,} that are translated at once: split it into sentences, one "
-            "a line."
+            f"{max_pieces:,} that are allowed: split it into sentences, one a line."
         )
     return rows

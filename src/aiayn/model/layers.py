@@ -348,12 +348,19 @@ def _residual(config: TransformerConfig) -> ResidualNorm:
 
 
 def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
-    rate = config.activation_dropout
-    return PositionwiseFeedForward(config.d_model, config.d_ff, rate)
+    return PositionwiseFeedForward(
+        config.d_model, config.d_ff, config.activation_dropout
+    )
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(*_sizes(config))
+    return MultiHeadAttention(
+        config.d_model,
+        config.num_heads,
+        config.d_k,
+        config.d_v,
+        config.attention_dropout,
+    )
 
 
 def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -363,12 +370,14 @@ def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """
     if config.positions != "rotary":
         return _attention(config)
-    return RotaryAttention(*_sizes(config), config.max_length)
-
-
-def _sizes(config: TransformerConfig) -> tuple[Any, ...]:
-    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
-    return *sizes, config.attention_dropout
+    return RotaryAttention(
+        config.d_model,
+        config.num_heads,
+        config.d_k,
+        config.d_v,
+        config.attention_dropout,
+        config.max_length,
+    )
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:

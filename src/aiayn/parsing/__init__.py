@@ -1,7 +1,7 @@
 """§6.3 of the paper: the model that translates parses English, too.
 
-Trees as strings stand in `aiayn.data.trees`, since corpora are made of them. Here what
-a model wrote becomes a tree again (`parse`, `repair`) and is scored by its brackets.
+Trees as strings are in `aiayn.data.trees`, since corpora are made of them. Here a
+model's output becomes a tree again (`parse`, `repair`) and is scored by its brackets.
 
 Paper: §6.3.
 """
@@ -15,9 +15,14 @@ from aiayn.data.trees import (
     parse_tree,
     tree_pairs,
 )
-from aiayn.parsing.parser import Parse, parse, score_parses
-from aiayn.parsing.scores import BracketScore, bracket_score, brackets
-from aiayn.parsing.tree_repair import repair, with_tags
+from aiayn.parsing.parser import Parse, parse, repair
+from aiayn.parsing.scores import (
+    BracketScore,
+    bracket_score,
+    brackets,
+    score_parses,
+    with_tags,
+)
 from aiayn.parsing.treebank import load_treebank
 
 __all__ = [

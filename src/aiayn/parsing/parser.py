@@ -1,15 +1,20 @@
-"""§6.3 at work: words in, trees out."""
+"""§6.3: from sentences to trees.
+
+A model may write anything, and the paper does not say what it did with output that is
+no tree. Here `repair` makes a tree of it, by rules that leave well-formed output as it
+is.
+"""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
-from aiayn.data.trees import Tree, delinearise
+from aiayn.data.text import refuse_text
+from aiayn.data.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise
 from aiayn.errors import InputError
 from aiayn.inference import translate
 from aiayn.inference.hypothesis import Model
-from aiayn.parsing.scores import BracketScore, bracket_score
-from aiayn.parsing.tree_repair import repair, with_tags
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,8 @@ def parse(
 
     Paper: §6.3, with its search by default.
     """
-    if isinstance(sentences, str):
-        raise InputError("sentences must be a list, not a text: give [text].")
-    sentences = list(sentences)  # read three times: a generator ends after the first
+    refuse_text(sentences)
+    sentences = list(sentences)  # a generator could be read only once
     for number, sentence in enumerate(sentences, start=1):
         if not sentence.split():
             raise InputError(f"Sentence {number} is empty; leave it out.")
@@ -75,50 +79,65 @@ def parse(
     ]
 
 
-def score_parses(
-    gold: Sequence[Tree], parses: Sequence[Parse], *, repaired: bool = True
-) -> BracketScore:
-    r"""Compare parses with the trees that the sentences have.
-
-    $$F_1 = \frac{2 P R}{P + R}$$
-
-    Args:
-        gold: As many trees, in the same order; their tags are put into the parses.
-        parses: What `parse` gave.
-        repaired: False: an output that was no tree has no brackets.
-
-    Raises:
-        InputError: There are not as many of both, or they are of other sentences.
-
-    Paper: §6.3, Table 4.
-
-    >>> from aiayn.parsing import parse_tree
-    >>> gold = parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")
-    >>> flat = parse_tree("(S (XX Tea) (VP (XX helps)))")  # no NP
-    >>> score = score_parses([gold], [Parse(flat, (), None)])
-    >>> score.precision, round(score.recall, 3), round(score.f1, 3)
-    (1.0, 0.667, 0.8)
-    """
-    if len(gold) != len(parses):
-        raise InputError(
-            f"Expected a gold tree for each parse, got {len(gold)} trees for "
-            f"{len(parses)} parses."
-        )
-    for number, (g, p) in enumerate(zip(gold, parses, strict=True), start=1):
-        if p.tree.leaves != g.leaves:
-            raise InputError(
-                f"Parse {number} is of another sentence than gold tree {number}: give "
-                "both in the same order."
-            )
-    trees = [
-        with_tags(p.tree, g.tags) if repaired or p.fault is None else None
-        for g, p in zip(gold, parses, strict=True)
-    ]
-    return bracket_score(gold, trees)
-
-
 def _read(symbols: list[str], words: list[str]) -> Parse:
     try:
         return Parse(delinearise(symbols, words), tuple(symbols), None)
     except InputError as error:
         return Parse(repair(symbols, words), tuple(symbols), str(error))
+
+
+def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
+    """A tree over exactly these words, as near to the symbols as they allow.
+
+    Where `delinearise` gives a tree, this is it. Else:
+
+    - The first constituent that is opened is the root. It holds everything and is
+      closed last.
+    - A closing symbol closes the innermost constituent of its label and all that are
+      open inside it; the root stays open. Without such a constituent it is ignored.
+    - Tags take the words in turn. Surplus tags are ignored; words without a tag go to
+      the end of the root.
+    - A constituent without words is left out, and so is one that is nested too deep.
+
+    Args:
+        symbols: What a model wrote.
+        words: The sentence's.
+
+    Raises:
+        InputError: There are no words.
+
+    >>> print(repair(["(S", "(NP", "XX", "(VP", "XX", ")S"], ["Tea", "helps", "."]))
+    (S (NP (XX Tea) (VP (XX helps))) (XX .))
+    """
+    if not words:
+        raise InputError("A tree needs words, and there are none.")
+    with suppress(InputError):
+        return delinearise(symbols, words)
+    labels = [symbol[1:] for symbol in symbols if symbol.startswith("(")]
+    open_: list[tuple[str, list[Tree | str]]] = [(labels[0] if labels else "", [])]
+    root_is_next, used = True, 0
+    for symbol in symbols:
+        if symbol.startswith("("):
+            if not root_is_next and len(open_) < MAX_DEPTH - 1:
+                open_.append((symbol[1:], []))
+            root_is_next = False
+        elif symbol.startswith(")"):
+            wanted = [label for label, _ in open_]
+            if symbol[1:] in wanted:
+                depth = len(wanted) - wanted[::-1].index(symbol[1:])
+                while len(open_) > max(1, depth - 1):
+                    _close(open_)
+        elif used < len(words):
+            open_[-1][1].append(Tree(symbol, (words[used],)))
+            used += 1
+    while len(open_) > 1:
+        _close(open_)
+    label, children = open_[0]
+    return Tree(label, (*children, *(Tree(ANY_TAG, (word,)) for word in words[used:])))
+
+
+def _close(open_: list[tuple[str, list[Tree | str]]]) -> None:
+    """Close the innermost constituent."""
+    label, children = open_.pop()
+    if children:
+        open_[-1][1].append(Tree(label, tuple(children)))

@@ -4,16 +4,17 @@ Scores follow the conventions of `evalb` with its usual parameter file: see `bra
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from aiayn.data.trees import Span, Tree, without_function
+from aiayn.data.trees import Span, Tree, delinearise, linearise, without_function
 from aiayn.errors import InputError
+from aiayn.parsing.parser import Parse
 
 ROOT_LABELS = frozenset({"", "ROOT", "TOP", "S1"})
 PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''", "$,", "$.", "$("})
 TRACE_TAG = "-NONE-"
-"""Over what was not said, where the Penn Treebank marks that something was moved."""
+"""The tag of an empty element, which marks in the Penn Treebank what was moved."""
 
 
 class BracketScore(NamedTuple):
@@ -55,8 +56,8 @@ def bracket_score(
 ) -> BracketScore:
     """Labelled bracket precision, recall and F1 over a corpus.
 
-    Counts are summed over the sentences before dividing. Where nothing is predicted (or
-    nothing is there to be found), precision (recall) is 0.
+    Counts are summed over the sentences before dividing. Precision is 0 if no bracket
+    is predicted, and recall is 0 if the gold trees have none.
 
     Args:
         gold: The reference trees.
@@ -85,3 +86,63 @@ def bracket_score(
     recall = matched / wanted if wanted else 0.0
     f1 = 2 * matched / (found + wanted) if matched else 0.0
     return BracketScore(precision, recall, f1)
+
+
+def score_parses(
+    gold: Sequence[Tree], parses: Sequence[Parse], *, repaired: bool = True
+) -> BracketScore:
+    r"""Compare parses with the trees that the sentences have.
+
+    $$F_1 = \frac{2 P R}{P + R}$$
+
+    Args:
+        gold: As many trees, in the same order; their tags are put into the parses.
+        parses: What `parse` gave.
+        repaired: False: an output that was no tree has no brackets.
+
+    Raises:
+        InputError: There are not as many of both, or they are of other sentences.
+
+    Paper: §6.3, Table 4.
+
+    >>> from aiayn.parsing import parse_tree
+    >>> gold = parse_tree("(S (NP (NN Tea)) (VP (VBZ helps)))")
+    >>> flat = parse_tree("(S (XX Tea) (VP (XX helps)))")  # no NP
+    >>> score = score_parses([gold], [Parse(flat, (), None)])
+    >>> score.precision, round(score.recall, 3), round(score.f1, 3)
+    (1.0, 0.667, 0.8)
+    """
+    if [tree.leaves for tree in gold] != [one.tree.leaves for one in parses]:
+        raise InputError(
+            f"The sentences of the {len(parses)} parses and {len(gold)} gold trees "
+            "differ: give both in the same order."
+        )
+    trees = [
+        with_tags(p.tree, g.tags) if repaired or p.fault is None else None
+        for g, p in zip(gold, parses, strict=True)
+    ]
+    return bracket_score(gold, trees)
+
+
+def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
+    """The same constituents over the same words, with other part-of-speech tags.
+
+    Brackets are compared without punctuation, and a parser that writes `XX` does not
+    say which words are punctuation. So the gold tags are put in before scoring.
+
+    Args:
+        tree: What `parse` gave.
+        tags: One a word.
+
+    Raises:
+        InputError: There are not as many tags as words.
+    """
+    words = tree.leaves
+    if len(tags) != len(words):
+        raise InputError(f"There are {len(tags)} tags for {len(words)} words.")
+    remaining = iter(tags)
+    symbols = [
+        symbol if symbol.startswith(("(", ")")) else next(remaining)
+        for symbol in linearise(tree)
+    ]
+    return delinearise(symbols, words)

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import Batch
+from aiayn.device import resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.fast import accelerate
 from aiayn.fast.compilation import compile_dynamic, gpu_options
 from aiayn.fast.cuda_graphs import CUDAGraphRunner, can_record
-from aiayn.machine import resolve_device, resolve_precision
-from aiayn.model.description import load_weights
+from aiayn.storage import load_weights
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import Processes
 from aiayn.training.loss import Criterion, non_pad_indices
@@ -96,8 +96,7 @@ class Trainer:
 
         Args:
             step: Which optimizer step this is, counted from 1.
-            batches: The whole step's batches, the same in every process; each process
-                takes every n-th row of them.
+            batches: The same in every process, which takes every n-th row of them.
 
         Returns:
             This process's sums over its target tokens: the smoothed loss, the plain
@@ -119,14 +118,7 @@ class Trainer:
             return self.train_step(batches)
 
     def train_step(self, batches: Sequence[Batch]) -> Float[Tensor, "3"]:
-        """Forward pass, backward pass, and the optimizer's update.
-
-        Args:
-            batches: As for `step`, which sets the learning rate and the seed before.
-
-        Returns:
-            As `step`.
-        """
+        """Forward pass, backward pass and update, at the rate that `step` has set."""
         self.zero_grad()
         totals = self.zero_sums()
         pad_id = self.criterion.pad_id
@@ -167,14 +159,7 @@ class Trainer:
             self.optimizers.step()
 
     def learning_rate(self, step: int) -> float:
-        """Equation (3), times the configuration's factor, and its linear cooldown.
-
-        Args:
-            step: Counted from 1.
-
-        Raises:
-            InputError: The configuration has fewer steps.
-        """
+        """Equation (3), times the configuration's factor, and its linear cooldown."""
         config = self.config
         if step > config.steps:
             raise InputError(
@@ -199,19 +184,12 @@ class Trainer:
         return weights | means, counts
 
     def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
-        """Restore what `state` returned and path held.
-
-        Raises:
-            InputError: It is the state of another model, or no state at all.
-        """
+        """Restore what `state` returned; an InputError refuses another model's."""
         if self.graphs is not None:
             self.graphs.reset()
         self.optimizers.load_state(tensors, counts, path)
-        weights = {
-            name.removeprefix("model."): tensor
-            for name, tensor in tensors.items()
-            if name.startswith("model.")
-        }
+        names = [name for name in tensors if name.startswith("model.")]
+        weights = {name.removeprefix("model."): tensors[name] for name in names}
         load_weights(self.model, weights, path)
 
     def _train_on(self, source: Tensor, target: Tensor) -> Tensor:
@@ -243,7 +221,7 @@ class Trainer:
             return DistributedDataParallel(self.criterion, broadcast_buffers=False)
 
     def _exchange_gradients(self, wanted: bool) -> Any:
-        """Processes exchange gradients once a step, with the last batch."""
+        """Exchange gradients once a step, with the last batch."""
         if wanted or not isinstance(self._parallel, DistributedDataParallel):
             return nullcontext()
         return self._parallel.no_sync()

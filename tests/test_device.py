@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from aiayn.errors import InputError
-from aiayn.machine import (
-    _named,
+from aiayn.device import (
+    _processor,
     describe_machine,
     resolve_device,
     resolve_precision,
 )
+from aiayn.errors import InputError
 
 CPU = torch.device("cpu")
 
@@ -25,17 +25,17 @@ def test_a_gpu_that_is_not_there_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert resolve_device("cuda") == torch.device("cuda")
     assert resolve_device("cuda:1").index == 1
-    with pytest.raises(InputError, match=r"'cuda:2'.*end with cuda:1\."):
+    with pytest.raises(InputError, match="finds no device 'cuda:2' on this machine"):
         resolve_device("cuda:2")
 
 
 def test_a_device_that_is_not_there_is_said_in_a_sentence():
-    with pytest.raises(InputError, match="one of auto, cpu, cuda and mps, not 'tpu'"):
+    with pytest.raises(InputError, match=r"one of auto, cpu, .* and mps, not 'tpu'"):
         resolve_device("tpu")
-    with pytest.raises(InputError, match="or cuda:0 and so on, not 'cpu:x'"):
+    with pytest.raises(InputError, match=r"one of auto, .* not 'cpu:x'"):
         resolve_device("cpu:x")
     if not torch.cuda.is_available():
-        with pytest.raises(InputError, match="'cuda' was asked for, but torch"):
+        with pytest.raises(InputError, match="finds no device 'cuda'"):
             resolve_device("cuda")
 
 
@@ -52,15 +52,13 @@ def test_a_processor_with_units_for_bfloat16_uses_them(
     monkeypatch, avx512, amx, capability, expected
 ):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    answers = {"_is_avx512_bf16_supported": avx512, "_is_amx_tile_supported": amx}
-    for name, answer in answers.items():
-        monkeypatch.setattr(torch.cpu, name, lambda answer=answer: answer)
+    units = {"avx512_bf16": avx512, "amx_tile": amx}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units, raising=False)
     assert resolve_precision("auto", CPU) is expected
 
 
 def test_a_torch_that_does_not_know_its_processor_multiplies_in_float32(monkeypatch):
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.delattr(torch.cpu, name, raising=False)
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     assert resolve_precision("auto", CPU) is torch.float32
 
@@ -68,7 +66,8 @@ def test_a_torch_that_does_not_know_its_processor_multiplies_in_float32(monkeypa
 def test_mps_keeps_float32(monkeypatch):
     """Whatever the processor beside it could do."""
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    units = {"avx512_bf16": True}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units, raising=False)
     assert resolve_precision("auto", torch.device("mps")) is torch.float32
 
 
@@ -101,9 +100,10 @@ cpu family\t: 26
         ),
         (CPUINFO.format(name="AMD EPYC 9654"), "AMD EPYC 9654"),
         ("model name\t: AMD EPYC\n", "AMD EPYC"),
-        ("processor\t: 0\nBogoMIPS\t: 243.75\n\n", ""),
-        ("", ""),
     ],
 )
-def test_a_processor_that_hides_its_generation_is_named_with_it(cpuinfo, name):
-    assert _named(cpuinfo) == name
+def test_a_processor_that_hides_its_generation_is_named_with_it(
+    cpuinfo, name, tmp_path
+):
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    assert _processor(tmp_path / "cpuinfo") == name
