@@ -304,18 +304,6 @@ def test_a_gpu_makes_no_plan_for_each_shape_of_an_attention(cudnn):
     assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
 
 
-def test_plans_come_back_when_the_last_block_ends(cudnn):
-    """The setting is the process's, and blocks of two threads end in any order."""
-    gpu = torch.device("cuda")
-    first, second = disable_cudnn_sdpa(gpu), disable_cudnn_sdpa(gpu)
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
-    second.__exit__(None, None, None)
-    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
-
-
 def test_long_sentences_are_attended_to_without_plans(cudnn, monkeypatch):
     """As if the model were on a GPU."""
     torchs, seen = attention.F.scaled_dot_product_attention, []

@@ -10,9 +10,9 @@ from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import (
     Criterion,
     label_smoothed_cross_entropy,
-    smoothing_floor,
 )
 from aiayn.training.loss import non_pad_indices
+from aiayn_book.smoothing import smoothing_floor
 
 
 def smoothed_by_hand(logits, target, smoothing, pad_id):
