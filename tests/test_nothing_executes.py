@@ -20,12 +20,9 @@ BUILT_IN = {"eval", "exec", "compile", "__import__"}
 RUN_TEXT = {"os.system", "os.popen", "subprocess.getoutput", "runpy.run_path"}
 RUN_TEXT |= {"torch.jit.load", "torch.hub.load", "pandas.read_pickle"}
 
-# The bug clinic changes a line of this package's own text and runs it; chapter 3 runs a
-# listing as it is pasted. No file from outside is involved.
-OWN_TEXT = {
-    "src/aiayn_book/clinic.py": ["compile()", "exec()"],
-    "03-attention.ipynb": ["exec()", "exec()"],
-}
+# The bug clinic changes a line of this package's own text and runs it. No file from
+# outside is involved.
+OWN_TEXT = {"src/aiayn_book/clinic.py": ["compile()", "exec()"]}
 
 
 def faults(source):

@@ -16,7 +16,7 @@ from speed_tables import BenchmarkDirective
 from sphinx.application import Sphinx
 
 from aiayn_book.colours import KEY, NEUTRAL
-from aiayn_book.plots import figure, use_theme
+from aiayn_book.plots import as_svg, use_theme
 from benchmarks import summary
 from benchmarks.peers import PEERS
 
@@ -78,7 +78,7 @@ def chart(
         f"{value:,}: {got:,.0f} (predicted {line:,.0f})"
         for value, got, line in zip(values, found, expected, strict=True)
     )
-    return figure(drawing, f"{name}, measured beside predicted, by {label}. {spoken}.")
+    return as_svg(drawing, f"{name}, measured beside predicted, by {label}. {spoken}.")
 
 
 class TimeToQuality(BenchmarkDirective):
@@ -148,7 +148,7 @@ def quality_chart(record: dict[str, Any]) -> Any:
     panel.set_xlabel("minutes of training")
     panel.set_title("BLEU on the validation split", fontsize=11, loc="left")
     said = f"BLEU over minutes of training. {'; '.join(spoken)}."
-    return figure(drawing, said)
+    return as_svg(drawing, said)
 
 
 def setup(app: Sphinx) -> dict:

@@ -13,7 +13,6 @@ import textwrap
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import vl_convert
 from attention_figure import RECORD, read, views
@@ -25,6 +24,7 @@ from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 from aiayn_book.colours import INK, KEY, PAGE, WEIGHT
+from aiayn_book.html import pages_address
 
 WIDTH, HEIGHT = 1200, 630
 FOLDER = "_static/previews"
@@ -37,11 +37,7 @@ def site_address(app: Sphinx) -> str:
     """Where the site will stand, with a slash at its end."""
     if app.config.html_baseurl:
         return app.config.html_baseurl.rstrip("/") + "/"
-    repository = app.config.html_theme_options.get("repository_url", "")
-    owner, _, name = urlsplit(repository).path.strip("/").partition("/")
-    host = f"{owner.lower()}.github.io"
-    below = f"{name}/" if name.lower() != host else ""  # else it is the host's own site
-    return f"https://{host}/{below}"
+    return pages_address(app.config.html_theme_options.get("repository_url", ""))
 
 
 def picture(kicker: str, title: str, question: str, weights: list) -> str:

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.colours import KEY, QUERY
-from aiayn_book.plots import figure, use_theme
+from aiayn_book.plots import as_svg, use_theme
 from benchmarks import reckoning, summary
 
 SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000)
@@ -89,7 +89,7 @@ class ManyGpus(SphinxDirective):
             f"Share of computation over the speed of one GPU, {SPEEDS[0]:,} to "
             f"{SPEEDS[-1]:,} tokens a second. {'; '.join(spoken)}."
         )
-        html = figure(drawing, said)._repr_html_()
+        html = as_svg(drawing, said)._repr_html_()
         return [nodes.raw("", html, format="html")]
 
 

@@ -22,3 +22,28 @@ addEventListener("beforeprint", () => {
   page.theme = "light";
   addEventListener("afterprint", () => { page.theme = "dark"; }, { once: true });
 });
+
+/* A link to a folded part, such as a claim, unfolds it. */
+(() => {
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+})();
+
+/* On a phone lines of code are folded. What is folded hangs below its line, further in
+   than the line itself, so that it is not taken for a line of its own. */
+(() => {
+  const whole = line => line.split("<span").length === line.split("</span").length;
+  for (const code of document.querySelectorAll("div.cell_input pre")) {
+    const lines = code.innerHTML.replace(/\n$/, "").split("\n");
+    if (!lines.every(whole)) continue;  // a text of several lines stays as it is
+    code.innerHTML = lines.map(line => `<span class="code-line">${line}\n</span>`).join("");
+    for (const line of code.children) {
+      const indent = line.textContent.search(/\S|$/);
+      line.style.setProperty("--hang", `${indent + 4}ch`);
+    }
+  }
+})();

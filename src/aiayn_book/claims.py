@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from aiayn.errors import InputError
-from aiayn_book.html import STYLE, escape, show
+from aiayn_book.html import STYLE, escape, show, site_address
 
 Kind = Literal["definition", "derivation", "measured result", "conjecture"]
 Scale = Literal["derivation", "paper", "small"]
@@ -39,6 +39,23 @@ _SCALE_IN_WORDS: dict[Scale, str] = {
     "paper": "at the paper's scale",
     "small": "at small scale",
 }
+
+
+# One line until it is unfolded: of a long claim, only the beginning stands in it.
+_STYLE = """<style>
+.aiayn details.aiayn-claim { margin: .8rem 0; line-height: 1.5; }
+.aiayn-claim > summary { display: flex; gap: .5em; align-items: baseline;
+  cursor: pointer; font-weight: 400 !important; }
+.aiayn-claim > summary > span:first-child, .aiayn-claim > summary > em { flex: none; }
+.aiayn-claim > summary > em { font-weight: 600; }
+.aiayn-claim .aiayn-what { flex: 0 1 auto; min-width: 0; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
+.aiayn-claim[open] .aiayn-what { visibility: hidden; }
+:where(.aiayn-claim > summary)::before { content: "▸"; }
+:where(.aiayn-claim[open] > summary)::before { content: "▾"; }
+.aiayn-claim p { margin: .3rem 0; }
+.aiayn-claim a { color: inherit; }
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -101,19 +118,21 @@ class Settlement:
         colour = {"contradicted": "alert", "reported by the paper only": "neutral"}
         role = colour.get(self.verdict, "value")
         rows = "".join(
-            f"<p><strong>{name}</strong>: {escape(text)}</p>"
-            for name, text in self._lines()
+            f"<p><strong>{name}.</strong> {escape(text)}</p>"
+            for name, text in self._lines()[:-1]  # the summary has the verdict
         )
+        ledger = f"{site_address()}book/ledger.html#ledger-{self.claim.anchor}"
         # The data attributes are what the build reads: see aiayn_book.ledger.
         return (
-            f'<div class="aiayn">{STYLE}'
-            f'<div class="aiayn-box aiayn-claim" id="{self.claim.anchor}"'
+            f'<div class="aiayn">{STYLE}{_STYLE}'
+            f'<details class="aiayn-claim" id="{self.claim.anchor}"'
             f' data-claim="{escape(self.claim.id)}" data-verdict="{self.verdict}"'
-            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}"'
-            f' style="border-left-color: var(--aiayn-{role})">'
-            f"<p><strong>Claim</strong> <code>{escape(self.claim.id)}</code>"
-            f" · {escape(self.claim.place)} · {self.claim.kind}</p>"
-            f"<p>{escape(self.claim.text)}</p>{rows}</div></div>"
+            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}">'
+            f"<summary><span>Claim {escape(self.claim.place)}:</span> "
+            f'<span class="aiayn-what">{escape(self.claim.text)}</span> '
+            f'<em style="color: var(--aiayn-{role})">{self.verdict_in_words}</em>'
+            f"</summary><p>{escape(self.claim.text)} ({self.claim.kind})</p>{rows}"
+            f'<p><a href="{ledger}">This claim in the ledger</a></p></details></div>'
         )
 
 

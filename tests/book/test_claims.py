@@ -1,6 +1,7 @@
 """The ledger's data, and the verdict that follows from a measurement."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import yaml
 
 from aiayn.errors import InputError
 from aiayn_book.claims import KINDS, VERDICTS, claims, find_claim, judge, settle
+from aiayn_book.html import pages_address
 from aiayn_book.ledger import records_in_html
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +114,27 @@ def test_html_carries_what_the_build_reads():
     assert (record.claim_id, record.verdict) == (CLAIM, "contradicted")
     assert (record.chapter, record.scale) == ("04-scaling", "small")
     assert record.measured == measured
+
+
+def test_a_claim_is_one_line_that_unfolds():
+    """Place, claim and verdict in the summary; the rest, and the ledger, below it."""
+    html = judge(CLAIM, holds=True, measured="64.1", expected="64")._repr_html_()
+    summary, _, below = html.partition("</summary>")
+    assert "<details" in summary
+    assert "Claim §3.2.1:" in summary
+    assert "reproduced at small scale</em>" in summary
+    assert "64.1</p>" in below
+    claim = find_claim(CLAIM)
+    assert f"book/ledger.html#ledger-{claim.anchor}" in below
+
+
+def test_the_package_names_the_repository_of_the_book():
+    """Where the published ledger stands follows from it."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    address = project["project"]["urls"]["Repository"]
+    assert address == config["repository"]["url"]
+    assert pages_address("https://github.com/Me/book") == "https://me.github.io/book/"
 
 
 def test_plain_text_says_the_same(capsys):

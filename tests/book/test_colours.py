@@ -32,12 +32,20 @@ def test_text_and_graphics_stand_out(role):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_numbers_in_full_cells_can_be_read(theme):
-    """In an attention map, ink lies on the strongest colour that a cell takes."""
-    from aiayn_book.plots.attention import STRONGEST
+def test_numbers_in_cells_can_be_read(theme):
+    """On a colour from none to full strength: the page's ink, white on the strongest.
+
+    A colour half way between ink and white cannot be told from both by 4.5 to 1; where
+    the letters change, no number is worse off than 3.8 to 1.
+    """
+    from aiayn_book.plots.attention import STRONG
 
     page, ink = getattr(PAGE, theme), getattr(INK, theme)
-    assert contrast(ink, blend(ROLES["weight"].mark, page, STRONGEST)) >= TEXT
+    for percent in range(101):
+        share = percent / 100
+        letters = "#ffffff" if share >= STRONG else ink
+        ratio = contrast(letters, blend(ROLES["weight"].light, page, share))
+        assert ratio >= (3.8 if 0.72 < share < 0.88 else TEXT), share
 
 
 def test_series_are_six_different_colours():

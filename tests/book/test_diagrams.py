@@ -1,5 +1,6 @@
 """The diagrams are sound SVG that follows the page and keeps inside its frame."""
 
+import math
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -7,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from aiayn.errors import InputError
 from aiayn_book import diagrams
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -112,6 +114,46 @@ def test_every_chapter_has_its_place_in_the_figure():
     assert led_to == chapters
 
 
+def kit():
+    """A drawing with one of each building block."""
+    drawing = diagrams.Diagram(width=360, height=300)
+    drawing.tokens(180, 30, ["cat", "drinks", "milk"], step=70)
+    drawing.bars(90, 90, [2.0, -1.0], width=60, height=40)
+    drawing.grid(180, 180, [[1, 0.25], [0, -0.5]], rows=["a", "b"], columns=["x", "y"])
+    drawing.axis((20, 260), (200, 260), [(0, "0"), (1, "9")], label="position")
+    drawing.dot(300, 100, role="key")
+    return drawing.finish("The kit", "One of each.")
+
+
+def test_a_matrix_reaches_full_strength_at_its_limit():
+    """Zeros are empty, strong cells have white letters, negative ones their colour."""
+    root = tree(kit)
+    styles = [rect.get("style") for rect in root.iter(f"{SVG}rect")]
+    shares = [re.search(r"fill-opacity: ([\d.]+); stroke: curr", s) for s in styles]
+    assert [float(share[1]) for share in shares if share] == [1, 0.25, 0, 0.5]
+    words = {word.text: word.get("style") for word in root.iter(f"{SVG}text")}
+    assert "fill: white" in words["1.00"]
+    assert "fill: currentColor" in words["0.25"]
+    assert "−0.50" in words
+    assert "0.00" not in words
+
+
+def test_bars_are_as_long_as_their_numbers():
+    """Downwards if negative, both from the same line."""
+    drawing = diagrams.Diagram(width=100, height=100)
+    drawing.bars(50, 50, [2.0, -1.0], height=40)
+    up, down = re.findall(r'y="(\S+)" width="\S+" height="(\S+)"', str(drawing.parts))
+    assert (float(up[0]), float(up[1])) == (30, 20)
+    assert (float(down[0]), float(down[1])) == (50, 10)
+
+
+def test_words_can_be_read_on_a_phone():
+    """None is smaller than 12 pixels where the drawing has 360."""
+    for draw in [*DRAWINGS, kit]:
+        sizes = re.findall(r"font: ([\d.]+)px", draw().markup)
+        assert min(map(float, sizes)) >= 12
+
+
 def test_arrow_heads_point_ahead():
     """The tip is the line's end, the other corners lie behind it."""
     drawing = diagrams.Diagram(width=100, height=100)
@@ -123,3 +165,19 @@ def test_arrow_heads_point_ahead():
         assert tip == (50 + 40 * x, 50 + 40 * y)
         for a, b in others:
             assert (a - tip[0]) * x + (b - tip[1]) * y == -7
+
+
+def test_a_slanting_arrow_has_a_straight_head():
+    """The tip lies on the line, as far from one corner as from the other."""
+    drawing = diagrams.Diagram(width=100, height=100)
+    drawing.arrow((0, 0), (30, 40))
+    corners = re.search(r'<polygon points="([^"]+)"', "".join(drawing.parts))[1]
+    tip, *others = [tuple(map(float, p.split(","))) for p in corners.split()]
+    assert tip == (30, 40)
+    one, other = (math.dist(tip, corner) for corner in others)
+    assert one == pytest.approx(other, abs=0.1)
+
+
+def test_only_matrices_and_vectors_are_drawn():
+    with pytest.raises(InputError, match=r"shape \(2,\), but a matrix"):
+        diagrams.Diagram(width=100, height=100).grid(50, 50, [1, 2])

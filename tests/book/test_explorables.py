@@ -40,11 +40,9 @@ def walk(**changes):
     return explorables.matrix_walk(query_tokens=names[0], key_tokens=names[1], **given)
 
 
-def product(**changes):
-    """Whole numbers, two rows and three columns, with a token that would do harm."""
-    given = {"left": [[2, 0], [1, -3]], "right": [[1, 0, 4], [0, 1, -1]], **changes}
-    names = ["a", "</script>"], ["<b>", "&", "c"]
-    return explorables.matrix_product(rows=names[0], columns=names[1], **WORDS, **given)
+def lookup(**changes):
+    entries = {"</script>": (30, (10, 0)), "<b>": (260, (0, 0)), "&": (120, (0, 10))}
+    return explorables.soft_lookup(entries, **WORDS, **changes)
 
 
 def softmax(scores=(1.4, 0.5, -1.0), **changes):
@@ -82,7 +80,7 @@ def stepper(**changes):
     return explorables.decoder_stepper(["yes", "</s>"], **given)
 
 
-ALL = {f.__name__: f for f in (walk, product, softmax, positions, masks, stepper)}
+ALL = {f.__name__: f for f in (walk, lookup, softmax, positions, masks, stepper)}
 
 
 @pytest.fixture(params=ALL)
@@ -127,7 +125,7 @@ def test_a_text_alternative_is_attached(page):
     assert f'id="{name}">What it shows.</p>' in page
 
 
-@pytest.mark.parametrize("make", [softmax, positions, stepper])
+@pytest.mark.parametrize("make", [lookup, softmax, positions, stepper])
 def test_a_slider_is_named_by_its_label_alone(make):
     """The number behind it is for the eye: a slider says its value itself."""
     labels = re.findall(r'<label class="aiayn-slider">(.*?)</label>', make().body)
@@ -172,7 +170,7 @@ def test_scripts_and_styles_are_in_the_package():
         for path in FOLDER.iterdir()
         if path.is_file() and path.suffix != ".py"
     ]
-    assert len(names) == 12  # base and five more, a script and a style each
+    assert len(names) == 14  # base and six more, a script and a style each
     for name in names:
         assert any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
@@ -230,26 +228,28 @@ def test_walk_shows_the_attention_of_the_library():
     assert "b asks &." in says(figure)[0]
 
 
-def test_a_product_is_the_product_and_each_sum_ends_in_its_number():
-    """Signs in brackets, and the row and column of the first choice lit."""
-    figure = product(start=(1, 2))
-    cells = re.findall(r"<button [^>]*>([^<]*)<", figure.body)
-    assert cells == ["2", "0", "8", "1", "−3", "7"]
-    assert says(figure) == ["Row </script>, column c. 1 · 4 + (−3) · (−1) = 7"]
-    lit = re.findall(
-        r'class="(\w+) lit" data-part="\w+" data-row="(\d)" data-column="(\d)"',
-        figure.body,
-    )
-    assert lit == [
-        ("right", "0", "2"),
-        ("right", "1", "2"),
-        ("left", "1", "0"),
-        ("left", "1", "1"),
+@pytest.mark.parametrize("angle", [0, 60, 200, 315])
+def test_a_look_up_is_the_attention_of_the_library(angle):
+    """Scores, weights and answer of the keys and the query that are drawn."""
+    arrows = [(30, math.sqrt(2)), (260, math.sqrt(2)), (120, math.sqrt(2)), (angle, 3)]
+    ends = [
+        [size * math.cos(math.radians(a)), size * math.sin(math.radians(a))]
+        for a, size in arrows
     ]
-    table = torch.tensor([[2, 0], [1, -3]]) @ torch.tensor([[1, 0, 4], [0, 1, -1]])
-    for row, numbers in zip(figure.numbers["says"]["product"], table, strict=True):
-        for sentence, value in zip(row, numbers, strict=True):
-            assert text(sentence).endswith(f"= {short(value)}")
+    *keys, query = torch.tensor(ends, dtype=torch.float64)
+    values = torch.tensor([[10.0, 0], [0, 0], [0, 10]], dtype=torch.float64)
+    answer, weights = scaled_dot_product_attention(
+        query[None], torch.stack(keys), values
+    )
+    figure = lookup(angle=angle, length=3.0)
+    shown = re.findall(r"<td>(−?[\d.]+)</td><td>([\d.]+)</td>", figure.body)
+    scores = torch.stack(keys) @ query / math.sqrt(2)
+    assert shown == [
+        (number(score), number(weight, 3))
+        for score, weight in zip(scores, weights[0], strict=True)
+    ]
+    x, y = answer[0]
+    assert says(figure) == [f"The answer is the point ({number(x)}, {number(y)})."]
 
 
 def test_softmax_says_what_torch_says():
@@ -332,19 +332,11 @@ def test_stepper_names_what_is_read_and_written():
             lambda: walk(query=torch.ones(2, 9), key=torch.ones(3, 9)),
             "cannot be read in a page",
         ),
-        (lambda: product(right=[[1, 0, 4]]), "right has the shape"),
-        (lambda: product(between=["one"]), "between holds 1 names for 2 numbers"),
-        (
-            lambda: product(left=[[1] * 9] * 2, right=[[1] * 3] * 9),
-            r"left is \(2, 9\) and right is \(9, 3\): more than 8 rows",
-        ),
         (lambda: walk(features=["one"]), "features holds 1 names for 4 numbers"),
+        (lambda: lookup(angle=62), "sliders go from 0 to 360 in steps of 5"),
+        (lambda: lookup(length=5.0), "from 0 to 4 in steps of 0.25"),
         (lambda: walk(start=(2, 0)), r"start is \(2, 0\), but .* 2 rows and 3 columns"),
-        (lambda: product(start=(0, 3)), "2 rows and 3 columns, both counted from 0"),
-        (
-            lambda: product(left=[[1e15, 0]] * 2, right=[[1e6] * 3] * 2),
-            "is 1e\\+21, too",
-        ),
+        (lambda: number(1e21), "too long to be written out"),
         (lambda: softmax([[1.0]]), r"scores has the shape \(1, 1\)"),
         (lambda: softmax(power=11), "power is 11 .* from 0 to 10"),
         (lambda: softmax(exponent=0.25), r"exponent is 0.25, .* in steps of 0.1"),

@@ -12,10 +12,10 @@ import torch
 from aiayn.errors import InputError
 from aiayn_book.colours import INK, ROLES
 from aiayn_book.plots import (
+    as_svg,
     attention_map,
     attention_maps,
     curves,
-    figure,
     mask_map,
     use_theme,
 )
@@ -58,6 +58,26 @@ def test_a_map_is_drawn_with_its_text_alternative():
     svg = drawn(a_map())
     assert svg.count(">the</text>") == 2
     assert ">0.75</text>" in svg
+
+
+def test_a_map_has_one_scale_and_prints_no_zeros():
+    """Full strength at 1; what is less than half a hundredth stays empty."""
+    spec = a_map().to_dict()
+    scale = spec["layer"][0]["encoding"]["opacity"]["scale"]
+    assert (scale["domain"], scale["range"]) == ([0, 1], [0, 1])
+    svg = drawn(a_map())
+    assert ">1.00</text>" in svg
+    assert ">0.00</text>" not in svg
+
+
+def test_a_chart_needs_no_title():
+    """In a figure the caption says what it shows."""
+    for chart in (
+        attention_map(WEIGHTS, WORDS, KEYS, description="A map."),
+        mask_map(WEIGHTS > 0, WORDS, KEYS, description="A mask."),
+        curves(runs(), "step", "loss [nats]", "model", description="Curves."),
+    ):
+        assert "title" not in chart.to_dict()
 
 
 def test_gold_alignments_are_framed():
@@ -213,7 +233,7 @@ def a_figure():
     drawing, axes = plt.subplots()
     axes.plot([0, 1])
     axes.set_title("Words")
-    return figure(drawing, 'A line "up".')
+    return as_svg(drawing, 'A line "up".')
 
 
 def test_matplotlib_follows_the_page():
@@ -231,7 +251,7 @@ def test_no_colour_is_taken_for_ink():
     drawing, axes = plt.subplots()
     for colour in ROLES.values():
         axes.plot([0, 1], color=colour.mark)
-    markup = figure(drawing, "A line in each colour.").markup
+    markup = as_svg(drawing, "A line in each colour.").markup
     for colour in ROLES.values():
         assert f"stroke: {colour.mark}" in markup
     assert INK.mark not in markup
@@ -240,7 +260,7 @@ def test_no_colour_is_taken_for_ink():
 def test_a_backslash_in_a_description_is_a_sign_like_others():
     """An author who thinks of TeX gets a description, not an error or a lost group."""
     drawing, _ = plt.subplots()
-    html = figure(drawing, r"The \sqrt of d_k, \1.")._repr_html_()
+    html = as_svg(drawing, r"The \sqrt of d_k, \1.")._repr_html_()
     assert r'aria-label="The \sqrt of d_k, \1."' in html
 
 
@@ -248,7 +268,7 @@ def test_a_figure_keeps_only_the_ids_that_it_uses():
     """A page holds several, and matplotlib calls a group of each figure_1."""
     drawing, panel = plt.subplots()
     panel.plot([1, 5], [2, 3], "o")
-    markup = figure(drawing, "Two points.").markup
+    markup = as_svg(drawing, "Two points.").markup
     named = re.findall(r' id="([^"]+)"', markup)
     used = re.findall(r'(?:href="|url\()#([^")]+)', markup)
     assert sorted(named) == sorted(set(used))

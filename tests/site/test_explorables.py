@@ -35,12 +35,9 @@ def walk(**start):
     return explorables.matrix_walk(Q, K, V, names, names, **WORDS, **start)
 
 
-def product(**start):
-    names = ["cat", "drinks", "milk"]
-    parts = "query", "key", "score"
-    return explorables.matrix_product(
-        Q, K.mT, names, names, parts=parts, **WORDS, **start
-    )
+def lookup(**start):
+    entries = {"cat": (30, (10, 0)), "drinks": (260, (0, 0)), "milk": (120, (0, 10))}
+    return explorables.soft_lookup(entries, **WORDS, **start)
 
 
 def softmax(**start):
@@ -97,10 +94,15 @@ CASES = {
         [(SCORE, [Keys.END, Keys.HOME])],
         walk(start=(1, 0)),
     ),
-    "a plain product": (
-        product(start=(1, 0)),
-        [(SCORE, [RIGHT, DOWN])],
-        product(start=(2, 1)),
+    "look-up": (
+        lookup(angle=60, length=2.0),
+        [("[name=angle]", [RIGHT] * 3), ("[name=length]", [LEFT] * 2)],
+        lookup(angle=75, length=1.5),
+    ),
+    "look-up, at the ends": (
+        lookup(angle=60, length=2.0),
+        [("[name=angle]", [Keys.END]), ("[name=length]", [Keys.END])],
+        lookup(angle=360, length=4.0),
     ),
     "softmax": (
         softmax(power=6, exponent=0),
@@ -158,11 +160,11 @@ CASES = {
 # All that is seen of a figure, its options apart: what it says, what it measures.
 SEEN = """
 const parts = "th, td, td *, output, b, [role=status]";
-const drawn = ".clock p, .clock line, .stripes span";
+const drawn = ".clock p, .clock line, .stripes span, .panels :is(line, circle)";
 const found = [...arguments[0].querySelectorAll(`${parts}, ${drawn}`)];
 const words = e => [e.tagName, e.getAttribute("class") || "", e.textContent.trim(),
   e.getAttribute("aria-pressed") || ""].join(" ");
-const styles = ["--share", "--at"], ends = ["x2", "y2"];
+const styles = ["--share", "--at"], ends = ["x2", "y2", "r"];
 const measures = e => [
   ...styles.map(name => Number(e.style.getPropertyValue(name) || 0)),
   ...ends.map(name => Number(e.getAttribute(name) || 0)),
@@ -396,7 +398,7 @@ def test_a_figure_that_cannot_be_brought_to_life_promises_nothing(show):
 
 FIGURES = (
     walk(start=(1, 0)),
-    product(start=(1, 0)),
+    lookup(),
     softmax(),
     positions(position=5, ahead=7),
     masks(on=["causal"], start=(1, 1)),
@@ -469,4 +471,4 @@ def test_every_kind_is_in_the_book_and_comes_to_life(browser, site):
         )
         assert all(live and width > 300 for _, live, width in found), path.name
         kinds |= {kind for kind, *_ in found}
-    assert kinds == {"walk", "softmax", "positions", "masks", "stepper"}
+    assert kinds == {"lookup", "walk", "softmax", "positions", "masks", "stepper"}

@@ -32,6 +32,18 @@ def test_page_is_quiet_and_fits(browser, page, width, theme):
     assert overflow == 0, f"{page} scrolls sideways by {overflow} px at {width} px"
 
 
+def test_code_is_folded_on_a_phone_and_not_scrolled(browser, page):
+    """Each line of a cell is as wide as the screen."""
+    browser.look(390, "light")
+    browser.open(page)
+    wide = browser.run(
+        "return [...document.querySelectorAll('div.cell_input pre')]"
+        ".filter(code => code.scrollWidth > code.clientWidth)"
+        ".map(code => code.textContent.slice(0, 60))"
+    )
+    assert wide == []
+
+
 def test_no_output_lies_on_a_light_sheet_in_the_dark(browser, page):
     """The theme puts one under every table and chart that it does not know."""
     browser.look(1280, "dark")

@@ -137,6 +137,20 @@ def test_what_other_readers_cannot_show_is_refused(store, cell, complaint):
     assert complaint in found
 
 
+def test_code_that_is_shown_is_narrow_in_the_second_edition(store):
+    """A chapter with numbered figures shows 64 columns; hidden cells may have more."""
+    wide = "x = 1  # " + "y" * 60
+    figure = new_code_cell("figure(x)", metadata=HIDDEN)
+    cells = [new_code_cell(wide), new_code_cell(wide, metadata=HIDDEN)]
+    path, root = store(new_markdown_cell("# T"), *cells)
+    path.write_text(notebooks.normal_form(path, root), encoding="utf-8")
+    assert list(notebooks.complaints(path, root)) == []
+    path, root = store(new_markdown_cell("# T"), *cells, figure)
+    path.write_text(notebooks.normal_form(path, root), encoding="utf-8")
+    (found,) = notebooks.complaints(path, root)
+    assert "line 1: over 64 columns" in found
+
+
 def test_plain_markdown_is_accepted(store):
     """Fences, formulas, quotes, folded parts and inline braces are all portable."""
     text = (

@@ -15,8 +15,10 @@ import page_description
 import page_frame
 import pytest
 import torch
+import workshop
 from docutils import nodes
 from docutils.core import publish_doctree
+from docutils.utils import new_document
 from exercises import BOOK, NOTEBOOKS
 from fontTools.ttLib import TTFont
 from myst_parser.parsers.docutils_ import Parser
@@ -292,3 +294,75 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     second = entries()
     assert "sentenc" in second["terms"]  # it was read anew
     assert second["indexentries"] == first
+
+
+def cell(code, html="", **attributes):
+    """A cell of code as MyST-NB gives it to Sphinx."""
+    source = nodes.container(nb_element="cell_code_source")
+    source += nodes.literal_block(code, code)
+    output = nodes.container(nb_element="cell_code_output")
+    output += nodes.raw("", html, format="html")
+    made = nodes.container(nb_element="cell_code", **attributes)
+    made.line = 7
+    made += [source, output]
+    return made
+
+
+def tidied(*cells):
+    """What the transform makes of them, and the anchors that it makes known."""
+    document = new_document("notebooks/03-attention")
+    document.myst_slugs = {}
+    document += list(cells)
+    workshop.WithoutWorkshop(document).apply()
+    return document.children, document.myst_slugs
+
+
+def test_marks_of_the_workshop_are_not_shown():
+    """They are for Colab, for courses and for tests."""
+    code = (
+        "# @title Solution 3.1\n# parity: aiayn.model.f\ndef f(x):\n"
+        "    ### BEGIN SOLUTION\n    return x  # why\n    ### END SOLUTION"
+    )
+    (made,), _ = tidied(cell(code))
+    (block,) = made.findall(nodes.literal_block)
+    assert block.astext() == block.rawsource == "def f(x):\n    return x  # why"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<figure class="aiayn-figure aiayn-column" id="figure-3-1">',
+        '<details class="aiayn-claim" id="claim-s3-2-x">',
+        '<form class="aiayn-box aiayn-quiz" id="quiz-1">',
+    ],
+)
+def test_figures_claims_and_quizzes_stand_alone(html):
+    """Without their code where the notebook hides it, and with it where not."""
+    hidden, shown = cell("f()", html, hide_mode="input"), cell("f()", html)
+    (one, other), _ = tidied(hidden, shown)
+    assert len(list(one.findall(nodes.literal_block))) == 0
+    assert len(list(other.findall(nodes.literal_block))) == 1
+    assert html in one.astext()
+
+
+def test_the_set_up_prints_nothing():
+    """The page says under its title how long the chapter runs."""
+    (made,), _ = tidied(cell("# @title Set-up\nsetup('x')", "4 s", hide_mode="input"))
+    assert "4 s" not in made.astext()
+    assert "setup('x')" in made.astext()
+
+
+def test_figures_and_claims_can_be_linked_to():
+    """By their anchors, with their names as titles."""
+    html = '<figure id="figure-3-1"></figure><details id="claim-s3-2-x"></details>'
+    _, slugs = tidied(cell("f()", html))
+    assert slugs["figure-3-1"] == (7, "figure-3-1", "Figure 3.1")
+    assert "claim-s3-2-x" in slugs
+
+
+def test_a_claim_leads_to_the_ledger_beside_it(monkeypatch):
+    """Not to the published one."""
+    monkeypatch.setattr(workshop, "site_address", lambda: "https://me.github.io/book/")
+    html = '<a href="https://me.github.io/book/book/ledger.html#x">'
+    (made,), _ = tidied(cell("f()", html))
+    assert made.astext().endswith('<a href="../book/ledger.html#x">')

@@ -23,7 +23,8 @@ import record_scaling
 def test_the_repositorys_address_stands_in_one_place():
     """Besides _config.yml only notebooks hold it, where `make format` writes it.
 
-    And the citation file, which people fetch without the rest; `make rebrand` knows.
+    And the citation file and the package's metadata, which people get without the rest;
+    `make rebrand` knows.
     """
     address, _ = project.repository()
     place = address.removeprefix("https://github.com/")
@@ -33,7 +34,7 @@ def test_the_repositorys_address_stands_in_one_place():
     if found.returncode > 1:
         pytest.skip("This is no git checkout.")
     files = {name for name in found.stdout.split() if not name.endswith(".ipynb")}
-    assert files == {"_config.yml", "CITATION.cff"}
+    assert files == {"_config.yml", "CITATION.cff", "pyproject.toml"}
 
 
 def test_every_notebook_is_a_page_and_a_chapter():

@@ -44,7 +44,7 @@ class Slide:
 
 def slides_of(notebook: NotebookNode) -> list[Slide]:
     """The slides of an executed notebook, in its order."""
-    slides = list(_title_slides(notebook.cells[0].source))
+    slides = list(_title_slides(_opening(notebook)))
     reader = _Reader(slides, _list_of_exercises(notebook))
     for cell in notebook.cells[1:]:
         wanted = cell.metadata.get("slideshow", {}).get("slide_type", "")
@@ -55,6 +55,12 @@ def slides_of(notebook: NotebookNode) -> list[Slide]:
         elif cell.cell_type == "code":
             reader.read_code(cell, wanted)
     return [slide for slide in slides if not _is_bare(slide)]
+
+
+def _opening(notebook: NotebookNode) -> str:
+    """The text before the first section, from whichever cells."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return re.split(r"^## ", "\n\n".join(texts), maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def _list_of_exercises(notebook: NotebookNode) -> str:
@@ -117,6 +123,8 @@ class _Reader:
             elif len(heading[1]) == 2:
                 self.slides.append(Slide(self.section, "section"))
             return
+        if not self.section:  # the opening: it is on the first two slides
+            return
         lead = LEAD.match(block)
         kind = lead[1].lower() if lead else ""
         if kind in SHOWN_QUOTES:
@@ -160,10 +168,12 @@ class _Reader:
             self.slides.append(Slide("Quick check", "quiz", cell=cell))
         elif self.skipping or wanted == "notes":
             return
+        elif "\nfigure(" in f"\n{source}":  # it brings its caption
+            self.slides.append(Slide(self.section, "figure", cell=cell))
         elif figure := FIGURE.match(source):
             title = figure[1][:1].upper() + figure[1][1:]
             self.slides.append(Slide(title or self.section, "figure", cell=cell))
-        elif "settle(" in source and cell.outputs:
+        elif re.search(r"\bsettle\w*\(", source) and cell.outputs:
             self.slides.append(Slide(self.section, "claim", cell=_rich_only(cell)))
         elif source.startswith("# parity:"):
             code = re.sub(r"^# parity:.*\n", "", source, flags=re.M)

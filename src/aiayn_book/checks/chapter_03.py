@@ -75,10 +75,10 @@ soft_lookup = FunctionCheck(
 
 
 def _next_word(length: int) -> Tensor:
-    """W_Q that turns 'I stand at place i' into 'I look for place i + 1'."""
+    """W_Q that turns 'I stand at position i' into 'I look for position i + 1'."""
     projection = torch.zeros(length, length)
-    for place in range(length - 1):
-        projection[place, place + 1] = 1.0
+    for i in range(length - 1):
+        projection[i, i + 1] = 1.0
     return projection
 
 
@@ -89,17 +89,17 @@ next_word = FunctionCheck(
     mistakes=(
         Mistake(
             lambda length: torch.ones(length - 1).diag(-1),
-            "with this matrix each word looks at the one before it. Row i of W_Q is "
-            "the query of the word at place i: where must its 1 stand?",
+            "with this matrix each word attends to the one before it. Row i of W_Q is "
+            "the query of the word at position i: where must its 1 stand?",
         ),
         Mistake(
             lambda length: torch.eye(length).roll(1, dims=1),
-            "nearly: but your last word looks at the first one. It has no next word, "
-            "so what should its row hold?",
+            "nearly: but your last word attends to the first one. It has no next "
+            "word, so what should its row hold?",
         ),
         Mistake(
             torch.eye,
-            "with this matrix each word looks at itself. Shift the ones.",
+            "with this matrix each word attends to itself. Shift the ones.",
         ),
     ),
 )
@@ -153,8 +153,8 @@ tie = ValueCheck(
     mistakes=(
         Mistake(
             255,
-            "there they count alike as well, but both have little weight. The other "
-            "direction is meant, where they share the first place.",
+            "there they weigh the same as well, but both little. The other direction "
+            "is meant, where they weigh more than drinks.",
         ),
         Mistake(
             150,

@@ -1,6 +1,7 @@
-"""The paper's Figures 1 and 2, drawn anew for this book, as SVG from code.
+"""Drawings of mechanisms, as SVG from code: a kit, and the paper's Figures 1 and 2.
 
-Each drawing is at most 360 units wide, so that it fits a phone.
+`Diagram` is the kit. A drawing of at most 360 units fits a phone; a wider one needs a
+second form for phones (see `aiayn_book.figures`).
 
 Paper: Figures 1 and 2.
 """

@@ -23,14 +23,14 @@ def scaled_dot_product_attention_diagram() -> Svg:
     inputs = [
         (65, "Q", "query", "queries × dₖ"),
         (156, "K", "key", "keys × dₖ"),
-        (300, "V", "value", "keys × dᵥ"),
+        (318, "V", "value", "keys × dᵥ"),
     ]
     for x, name, role, shape in inputs:
         drawing.text(x, 372, name, role=role)
         drawing.text(x, 389, shape, small=True)
     drawing.arrow((65, 362), (65, 346), role="query")
     drawing.arrow((156, 362), (156, 346), role="key")
-    drawing.arrow((300, 362), (300, 90), (181, 90), role="value")
+    drawing.arrow((318, 362), (318, 90), (181, 90), role="value")
     drawing.text(110, 34, "Context")
     return drawing.finish(
         "Scaled dot-product attention",

@@ -1,23 +1,30 @@
-"""The building blocks of a diagram: boxes, arrows, frames, words and shapes.
+"""The building blocks of a drawing: boxes, arrows, vectors, matrices, tokens, axes.
 
 Lines and letters take the page's own colour, so that they read on light and dark
 pages; query, key and value have the colours that they have everywhere in the book.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from aiayn_book.colours import css_colour
+import numpy as np
+
+from aiayn.errors import InputError
+from aiayn_book.colours import ROLES, css_colour
 from aiayn_book.html import escape
 from aiayn_book.svg import Svg
 
 Number = int | float
 Point = tuple[Number, Number]
 
-_FONT = "font: 13px system-ui, sans-serif"
-_SMALL = "font: 11.5px ui-monospace, monospace"
+_FAMILY = "var(--book-sans, system-ui, sans-serif)"
+_FONT = f"font: 13px {_FAMILY}"
+_SMALL = "font: 13px ui-monospace, monospace"
 _BOX_HEIGHT = 30
+_STRONG = 0.8  # from this share of a colour's strength on, white letters read better
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Diagram:
     """A drawing in the making; positions are centres, y grows downwards."""
 
     width: int
-    """In units; at most 360, to fit a phone."""
+    """In units, which are pixels where there is room; at most 360 fit a phone."""
     height: int
     """In the same units."""
     parts: list[str] = field(default_factory=list)
@@ -120,25 +127,180 @@ class Diagram:
         anchor: str = "middle",
         role: str | None = None,
         small: bool = False,
+        bold: bool = False,
+        italic: bool = False,
     ) -> None:
-        """Words, centred on their position; small ones are shapes."""
+        """Words, centred on their position; small ones are shapes or numbers."""
         fill = css_colour(role) if role else "currentColor"
+        style = f"{_SMALL if small else _FONT}; fill: {fill}"
+        style += "; font-weight: 600" if bold else ""
+        style += "; font-style: italic" if italic else ""
         self.parts.append(
             f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" '
-            f'dominant-baseline="central" style="{_SMALL if small else _FONT}; '
-            f'fill: {fill}">{escape(words)}</text>'
+            f'dominant-baseline="central" style="{style}">{escape(words)}</text>'
         )
 
-    def arrow(self, *points: Point, role: str | None = None, head: bool = True) -> None:
+    def arrow(
+        self,
+        *points: Point,
+        role: str | None = None,
+        head: bool = True,
+        dashed: bool = False,
+        width: Number = 1.6,
+    ) -> None:
         """A line through the points, with a head at the last one."""
         colour = css_colour(role) if role else "currentColor"
-        line = " ".join(f"{x:g},{y:g}" for x, y in points)
+        line = " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
+        dashes = "; stroke-dasharray: 6 4" if dashed else ""
         self.parts.append(
             f'<polyline points="{line}" style="fill: none; stroke: {colour}; '
-            'stroke-width: 1.6"/>'
+            f'stroke-width: {width:g}{dashes}"/>'
         )
         if head:
             self.parts.append(_arrow_head(points[-2], points[-1], colour))
+
+    def dot(
+        self, x: Number, y: Number, *, role: str | None = None, radius: Number = 5
+    ) -> None:
+        """A point."""
+        colour = css_colour(role) if role else "currentColor"
+        self.parts.append(
+            f'<circle cx="{x:.4g}" cy="{y:.4g}" r="{radius:.4g}" '
+            f'style="fill: {colour}"/>'
+        )
+
+    def bars(
+        self,
+        x: Number,
+        y: Number,
+        vector: Any,
+        *,
+        role: str = "neutral",
+        width: Number = 120,
+        height: Number = 40,
+        limit: float | None = None,
+    ) -> None:
+        """A vector as bars, upwards if positive; its frame is centred on the position.
+
+        `limit` is the number at which a bar is as long as it can be: by default the
+        largest of the vector. Vectors that are to be compared need a common one.
+        """
+        numbers = _array(vector, 1)
+        limit = limit or float(np.abs(numbers).max()) or 1.0
+        signed = bool((numbers < 0).any())
+        room = height / 2 if signed else height
+        zero = y if signed else y + height / 2
+        step = width / len(numbers)
+        left = x - width / 2
+        for place, number in enumerate(numbers):
+            length = room * min(1.0, abs(number) / limit)
+            top = zero - length if number > 0 else zero
+            self.parts.append(
+                f'<rect x="{left + step * (place + 0.12):.4g}" y="{top:.4g}" '
+                f'width="{0.76 * step:.4g}" height="{length:.4g}" '
+                f'style="fill: {css_colour(role)}"/>'
+            )
+        self.arrow((left, zero), (left + width, zero), head=False, width=1)
+
+    def grid(
+        self,
+        x: Number,
+        y: Number,
+        matrix: Any,
+        *,
+        role: str = "weight",
+        negative: str = "alert",
+        cell: Number = 40,
+        tall: Number = 28,
+        limit: float | None = 1.0,
+        digits: int | None = 2,
+        rows: Sequence[str] = (),
+        columns: Sequence[str] = (),
+    ) -> None:
+        """A matrix as shaded cells, centred on the position, rows from top to bottom.
+
+        Args:
+            x: the centre of the cells; names of rows and columns stand outside.
+            y: likewise.
+            matrix: nested lists, an array or a tensor.
+            role: the colour; a cell has its full strength at `limit`.
+            negative: the colour of numbers below zero.
+            cell: how wide a cell is.
+            tall: how high a cell is.
+            limit: the number of full strength; None shades nothing.
+            digits: decimals of the numbers in the cells; zeros stay empty. None prints
+                no numbers.
+            rows: a name for each row, to the left.
+            columns: a name for each column, above.
+        """
+        table = _array(matrix, 2)
+        left = x - cell * table.shape[1] / 2
+        top = y - tall * table.shape[0] / 2
+        for (i, j), number in np.ndenumerate(table):
+            share = min(1.0, abs(float(number)) / limit) if limit else 0.0
+            colour = ROLES[role if number >= 0 else negative].light
+            centre = left + cell * (j + 0.5), top + tall * (i + 0.5)
+            self.parts.append(
+                f'<rect x="{left + cell * j:.4g}" y="{top + tall * i:.4g}" '
+                f'width="{cell:.4g}" height="{tall:.4g}" style="fill: {colour}; '
+                f"fill-opacity: {share:.3g}; stroke: currentColor; "
+                'stroke-opacity: 0.25"/>'
+            )
+            text = "" if digits is None else _number(float(number), digits)
+            if text:
+                self.text(*centre, text, small=True)
+                if share >= _STRONG:
+                    self.parts[-1] = self.parts[-1].replace("currentColor", "white")
+        for i, name in enumerate(rows):
+            self.text(left - 8, top + tall * (i + 0.5), name, anchor="end")
+        for j, name in enumerate(columns):
+            self.text(left + cell * (j + 0.5), top - 11, name)
+
+    def tokens(
+        self,
+        x: Number,
+        y: Number,
+        words: Sequence[str],
+        *,
+        step: Number = 60,
+        role: str = "neutral",
+        height: Number = 26,
+    ) -> list[Number]:
+        """Tokens in a row, each in a box, centred on the position; returns their x."""
+        first = x - step * (len(words) - 1) / 2
+        places = [first + step * number for number in range(len(words))]
+        for place, word in zip(places, words, strict=True):
+            self.box(place, y, word, width=step - 6, height=height, role=role)
+        return places
+
+    def axis(
+        self,
+        start: Point,
+        end: Point,
+        ticks: Sequence[tuple[float, str]] = (),
+        *,
+        label: str = "",
+    ) -> None:
+        """An axis from start to end, level or upright.
+
+        `ticks` are shares of its length, from 0 to 1, with the words that stand there:
+        below a level axis, left of an upright one. The label stands beyond its end.
+        """
+        (x0, y0), (x1, y1) = start, end
+        level = y0 == y1
+        self.arrow(start, end, width=1.2)
+        for share, words in ticks:
+            x, y = x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+            over, down = (0, 5) if level else (-5, 0)
+            self.arrow((x, y), (x + over, y + down), head=False, width=1.2)
+            if level:
+                self.text(x, y + 15, words)
+            else:
+                self.text(x - 9, y, words, anchor="end")
+        if label and level:
+            self.text(x1, y1 - 12, label, anchor="end", italic=True)
+        elif label:
+            self.text(x1, y1 - 10, label, italic=True)
 
     def plus(self, x: Number, y: Number) -> None:
         """A circled plus, where positional encodings are added."""
@@ -160,10 +322,29 @@ class Diagram:
 
 
 def _arrow_head(start: Point, end: Point, fill: str) -> str:
-    """A small triangle that points from start to end; lines are level or upright."""
+    """A small triangle that points from start to end."""
     (x0, y0), (x, y) = start, end
-    dx, dy = (x > x0) - (x < x0), (y > y0) - (y < y0)
+    length = math.hypot(x - x0, y - y0) or 1.0
+    dx, dy = (x - x0) / length, (y - y0) / length
     left = (x - 7 * dx - 4 * dy, y - 7 * dy + 4 * dx)
     right = (x - 7 * dx + 4 * dy, y - 7 * dy - 4 * dx)
-    corners = " ".join(f"{a:g},{b:g}" for a, b in ((x, y), left, right))
+    corners = " ".join(f"{a:.4g},{b:.4g}" for a, b in ((x, y), left, right))
     return f'<polygon points="{corners}" style="fill: {fill}"/>'
+
+
+def _array(values: Any, dimensions: int) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().float().cpu()
+    table = np.asarray(values, dtype=float)
+    if table.ndim != dimensions:
+        raise InputError(
+            f"The numbers of a drawing have the shape {table.shape}, but "
+            f"{'a matrix' if dimensions == 2 else 'a vector'} was expected."
+        )
+    return table
+
+
+def _number(number: float, digits: int) -> str:
+    """A number with a true minus sign; nothing for what rounds to zero."""
+    text = f"{number:.{digits}f}"
+    return text.replace("-", "−") if text.strip("-0.") else ""

@@ -8,9 +8,9 @@ mouse, touch and keyboard. Nothing is asked of the network or of a widget librar
 Not in the paper.
 """
 
+from aiayn_book.explorables.lookup import soft_lookup
 from aiayn_book.explorables.masks import mask_rules
 from aiayn_book.explorables.positions import positions_explorer
-from aiayn_book.explorables.product import matrix_product
 from aiayn_book.explorables.softmax import softmax_scale
 from aiayn_book.explorables.stepper import decoder_stepper
 from aiayn_book.explorables.walk import matrix_walk
@@ -18,8 +18,8 @@ from aiayn_book.explorables.walk import matrix_walk
 __all__ = [
     "decoder_stepper",
     "mask_rules",
-    "matrix_product",
     "matrix_walk",
     "positions_explorer",
+    "soft_lookup",
     "softmax_scale",
 ]

@@ -1,22 +1,18 @@
-"""A matrix product to take apart: choose a number, see the row, the column and the sum.
+"""A matrix product as a table: its two factors, and its numbers as buttons.
 
 The left factor stands beside the result and the right factor above it, so that a number
-lies where the row and the column cross that made it. `matrix_product` shows one product
-of any two matrices; the matrix walk of an attention is made of two.
+lies where the row and the column cross that made it. The matrix walk of an attention is
+made of two such products.
 """
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from aiayn.errors import InputError
 from aiayn_book.explorables.base import (
-    Explorable,
-    as_table,
     number,
-    require_cell,
     short,
     status,
 )
@@ -54,72 +50,6 @@ class Matrix:
 
 
 Product = tuple[Matrix, Matrix, Matrix]
-
-
-def matrix_product(
-    left: Any,
-    right: Any,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    description: str,
-    between: Sequence[str] | None = None,
-    symbols: tuple[str, str] = ("A", "B"),
-    parts: tuple[str, str, str] = ("left", "right", "product"),
-    start: tuple[int, int] = (0, 0),
-) -> Explorable:
-    """One matrix product, number by number.
-
-    Args:
-        left: ``(rows, n)``, few enough to be read: at most 8 of each.
-        right: ``(n, columns)``.
-        rows: a name for each row of `left`.
-        columns: a name for each column of `right`.
-        title: the point that the figure makes.
-        description: the text alternative.
-        between: what the n numbers stand for that are multiplied in pairs.
-        symbols: how the two factors are written.
-        parts: what the three matrices are called; `query`, `key`, `value` and `weight`
-            have their colours.
-        start: row and column of the number that is chosen at first.
-
-    Raises:
-        InputError: a shape, a number of names or `start` does not fit, or a matrix or
-            a number is too large to be read.
-    """
-    A = as_table("left", left, (len(rows), None)).astype(float)
-    B = as_table("right", right, (A.shape[1], len(columns))).astype(float)
-    readable(left=A, right=B)
-    require_cell(start, len(A), B.shape[1])
-    inner = column_names("between", between, A)
-    product = (
-        Matrix(parts[0], A, rows, inner),
-        Matrix(parts[1], B, inner, columns),
-        Matrix(parts[2], A @ B, rows, columns, made_by=parts[:2]),
-    )
-    says = [
-        [_in_words(product, i, j) for j in range(B.shape[1])] for i in range(len(A))
-    ]
-    (i, j), made = start, parts[2]
-    lit = {(parts[0], i, "row"), (parts[1], j, "column")}
-    caption = " ".join(
-        coloured(part, escape(symbol))
-        for part, symbol in zip(parts[:2], symbols, strict=True)
-    )
-    table = product_table(caption, product, (made, i, j), says[i][j], lit)
-    numbers = {"says": {made: says}, "makers": {made: parts[:2]}}
-    body = f'<div class="side-by-side">{table}</div>'
-    return Explorable("walk", title, description, body, numbers)
-
-
-def _in_words(product: "Product", i: int, j: int) -> str:
-    """How a number of the result came about."""
-    left, right, result = product
-    row = list(map(short, left.table[i]))
-    terms = sum_of_products(left.part, row, right.part, right.table[:, j])
-    lead = f"Row {result.rows[i]}, column {result.columns[j]}."
-    return f"<b>{escape(lead)}</b> {terms} = <b>{short(result.table[i, j])}</b>"
 
 
 def readable(**tables: np.ndarray) -> None:

@@ -10,7 +10,7 @@ try:
     from aiayn_book.plots.attention import attention_map, attention_maps
     from aiayn_book.plots.curves import curves
     from aiayn_book.plots.masks import mask_map
-    from aiayn_book.plots.theme import figure, use_theme
+    from aiayn_book.plots.theme import as_svg, use_theme
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"The chapters draw with Altair, matplotlib and pandas, and {error.name} is "
@@ -19,10 +19,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
+    "as_svg",
     "attention_map",
     "attention_maps",
     "curves",
-    "figure",
     "mask_map",
     "use_theme",
 ]

@@ -8,18 +8,21 @@ import numpy as np
 
 from aiayn.errors import InputError
 from aiayn_book.colours import ALERT, WEIGHT
-from aiayn_book.plots.theme import require_description
+from aiayn_book.plots.theme import require_description, words
 from aiayn_book.plots.tokens import (
     as_array,
     js_list,
     key_axis,
     query_axis,
     require_tokens,
+    widest,
 )
 
-# A full cell keeps some of the page, so that the number in it can be read.
-STRONGEST = 0.65
-_OPACITY = alt.Scale(domain=[0, 1], range=[0.02, STRONGEST], clamp=True)
+# One scale for all maps: nothing at 0, full strength at 1. In the strongest cells white
+# letters read better than the page's own, on light pages and on dark ones.
+_OPACITY = alt.Scale(domain=[0, 1], range=[0, 1], clamp=True)
+STRONG = 0.8
+_SHOWN = 0.005  # what is less would be printed as 0.00
 _FRAME = alt.value(2.5)
 _NUMBERS_UP_TO = 8  # keys; beyond that the numbers do not fit
 
@@ -29,8 +32,8 @@ def attention_map(
     query_tokens: Sequence[str],
     key_tokens: Sequence[str],
     *,
-    title: str,
     description: str,
+    title: str = "",
     gold: Collection[tuple[int, int]] = (),
 ) -> alt.LayerChart:
     """One head's weights.
@@ -39,8 +42,8 @@ def attention_map(
         weights: (queries, keys), each row a distribution; a tensor or an array.
         query_tokens: one a row, top to bottom.
         key_tokens: one a column, left to right.
-        title: the point that the map makes.
         description: the text alternative.
+        title: the point that the map makes, where no caption says it.
         gold: pairs (query, key), counted from 0, that get a frame, such as the gold
             alignment of a translation.
 
@@ -68,16 +71,16 @@ def attention_map(
     base = alt.Chart(alt.Data(values=rows)).encode(**axes)
     layers = [_cells(base)]
     if len(key_tokens) <= _NUMBERS_UP_TO:
-        layers.append(base.mark_text().encode(text=alt.Text("weight:Q", format=".2f")))
+        layers += _numbers(base)
     if gold:
         frame = base.transform_filter("datum.gold").mark_rect(filled=False)
         layers.append(frame.encode(stroke=alt.value(ALERT.mark), strokeWidth=_FRAME))
     step = 38 if len(key_tokens) <= _NUMBERS_UP_TO else 26
     return alt.LayerChart(layer=layers).properties(
-        title=title,
-        description=description,
+        **words(title, description),
         width=alt.Step(step),
-        height=alt.Step(min(step, 32)),
+        height=min(step, 32) * len(query_tokens),
+        usermeta=widest(len(key_tokens), query_tokens),
     )
 
 
@@ -86,8 +89,8 @@ def attention_maps(
     query_tokens: Sequence[str],
     key_tokens: Sequence[str],
     *,
-    title: str,
     description: str,
+    title: str = "",
     layer: int = 0,
     head: int = 0,
 ) -> alt.VConcatChart:
@@ -99,8 +102,8 @@ def attention_maps(
         weights: (layers, heads, queries, keys).
         query_tokens: one a row, top to bottom.
         key_tokens: one a column, left to right.
-        title: the point that the maps make.
         description: the text alternative.
+        title: the point that the maps make, where no caption says it.
         layer: the enlarged map's layer at first, counted from 0.
         head: the enlarged map's head at first, counted from 0.
 
@@ -121,7 +124,7 @@ def attention_maps(
     base = _long_form(table, query_tokens, key_tokens)
     side = max(30, min(10 * keys, 260 // num_heads))
     small = (
-        base.mark_rect(color=WEIGHT.mark)
+        base.mark_rect(color=WEIGHT.light, stroke=WEIGHT.light, strokeOpacity=0.3)
         .encode(
             x=alt.X("j:O", axis=None),
             y=alt.Y("i:O", axis=None),
@@ -145,7 +148,9 @@ def attention_maps(
             )
         )
     ).properties(width=step * keys, height=min(step, 30) * queries)
-    return alt.vconcat(small, large).properties(title=title, description=description)
+    return alt.vconcat(small, large).properties(
+        **words(title, description),
+    )
 
 
 def _choice(num_layers: int, num_heads: int, layer: int, head: int) -> alt.Parameter:
@@ -196,7 +201,7 @@ def _long_form(
 
 def _cells(base: alt.Chart) -> alt.Chart:
     return base.mark_rect(
-        color=WEIGHT.mark, stroke=WEIGHT.mark, strokeOpacity=0.3
+        color=WEIGHT.light, stroke=WEIGHT.light, strokeOpacity=0.3
     ).encode(
         opacity=alt.Opacity("weight:Q", scale=_OPACITY, legend=None),
         tooltip=[
@@ -205,6 +210,17 @@ def _cells(base: alt.Chart) -> alt.Chart:
             alt.Tooltip("weight:Q", format=".3f"),
         ],
     )
+
+
+def _numbers(base: alt.Chart) -> list[alt.Chart]:
+    """The weights in their cells, but for those that would be printed as zero."""
+    text = alt.Text("weight:Q", format=".2f")
+    shown = base.transform_filter(f"datum.weight >= {_SHOWN}")
+    strong = f"datum.weight >= {STRONG}"
+    return [
+        shown.transform_filter(f"!({strong})").mark_text().encode(text=text),
+        shown.transform_filter(strong).mark_text(color="white").encode(text=text),
+    ]
 
 
 def _rounded(weights: np.ndarray) -> list[float]:

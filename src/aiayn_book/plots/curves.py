@@ -7,7 +7,7 @@ import altair as alt
 
 from aiayn.errors import InputError
 from aiayn_book.colours import SERIES
-from aiayn_book.plots.theme import require_description
+from aiayn_book.plots.theme import require_description, words
 
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 4])
 
@@ -21,8 +21,8 @@ def curves(
     y: str,
     by: str,
     *,
-    title: str,
     description: str,
+    title: str = "",
     seed: str = "seed",
     log_x: bool = False,
     log_y: bool = False,
@@ -37,8 +37,8 @@ def curves(
         x: the column on the horizontal axis; its name is the axis title.
         y: the column on the vertical axis; likewise.
         by: the column that tells the curves apart, at most six values.
-        title: the point that the chart makes.
         description: the text alternative.
+        title: the point that the chart makes, where no caption says it.
         seed: the column that tells runs of one curve apart, where there is one.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
@@ -93,7 +93,9 @@ def curves(
         )
         layers = [band, runs, mean]
     return alt.LayerChart(layer=layers).properties(
-        title=title, description=description, width="container", height=260
+        **words(title, description),
+        width="container",
+        height=260,
     )
 
 

@@ -1,4 +1,4 @@
-"""Masks as maps: who may look at whom."""
+"""Masks as maps: which query may attend to which key."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,14 @@ import altair as alt
 import numpy as np
 
 from aiayn_book.colours import NEUTRAL, VALUE
-from aiayn_book.plots.theme import require_description
-from aiayn_book.plots.tokens import as_array, key_axis, query_axis, require_tokens
+from aiayn_book.plots.theme import require_description, words
+from aiayn_book.plots.tokens import (
+    as_array,
+    key_axis,
+    query_axis,
+    require_tokens,
+    widest,
+)
 
 
 def mask_map(
@@ -16,8 +22,8 @@ def mask_map(
     query_tokens: Sequence[str],
     key_tokens: Sequence[str],
     *,
-    title: str,
     description: str,
+    title: str = "",
 ) -> alt.LayerChart:
     """A mask: a filled cell with a tick where a query may attend, a cross where not.
 
@@ -25,8 +31,8 @@ def mask_map(
         mask: (queries, keys), True = may attend.
         query_tokens: one a row, top to bottom.
         key_tokens: one a column, left to right.
-        title: the point that the map makes.
         description: the text alternative.
+        title: the point that the map makes, where no caption says it.
 
     Raises:
         InputError: the tokens do not fit the mask, or the description is empty.
@@ -60,5 +66,8 @@ def mask_map(
     return alt.LayerChart(
         layer=[cells, base.mark_text().encode(text="sign:N")]
     ).properties(
-        title=title, description=description, width=alt.Step(32), height=alt.Step(32)
+        **words(title, description),
+        width=alt.Step(32),
+        height=32 * len(query_tokens),
+        usermeta=widest(len(key_tokens), query_tokens),
     )

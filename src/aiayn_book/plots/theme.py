@@ -2,7 +2,7 @@
 
 Altair's charts are drawn with dark ink on white, readable in any notebook; the site
 redraws them in its own theme. matplotlib's figures are drawn without a background, and
-`figure` lets their ink follow the page.
+`as_svg` lets their ink follow the page.
 """
 
 import io
@@ -65,7 +65,7 @@ def use_theme() -> None:
             "savefig.bbox": "tight",
             "svg.fonttype": "none",  # letters stay letters: they follow the page's font
             "svg.hashsalt": "aiayn",  # the same figure gives the same file
-            "font.size": 11,
+            "font.size": 12,  # read on a phone, too, where the figure shrinks
             "font.family": "sans-serif",
             "text.color": ink,
             "axes.labelcolor": ink,
@@ -85,7 +85,7 @@ def use_theme() -> None:
     )
 
 
-def figure(drawing: Any, description: str) -> Svg:
+def as_svg(drawing: Any, description: str) -> Svg:
     """A matplotlib figure as an image that follows the page's theme.
 
     Args:
@@ -124,3 +124,9 @@ def require_description(description: str) -> None:
             "description is empty: say in a sentence what the figure shows, for "
             "readers who do not see it."
         )
+
+
+def words(title: str, description: str) -> dict[str, str]:
+    """A chart's text alternative, and its title where it has one."""
+    named = {"title": title} if title else {}
+    return {"description": description, **named}

@@ -37,6 +37,15 @@ def js_list(tokens: Sequence[str]) -> str:
     return json.dumps(list(tokens), ensure_ascii=False)
 
 
+def widest(keys: int, query_tokens: Sequence[str]) -> dict[str, int]:
+    """How wide a map should become in a figure, as a chart's ``usermeta``.
+
+    A map of few keys does not fill the column: its cells would be no squares.
+    """
+    letters = max(map(len, query_tokens), default=0)
+    return {"widest": max(26, min(56, 600 // keys)) * keys + 9 * letters + 40}
+
+
 def as_array(name: str, values: Any, dimensions: int, shape: str) -> np.ndarray:
     """Weights or a mask as an array, if it has that many dimensions."""
     if hasattr(values, "detach"):

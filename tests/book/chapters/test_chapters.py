@@ -1,0 +1,18 @@
+"""What moved out of the chapters: each module belongs to one."""
+
+import pkgutil
+from pathlib import Path
+
+import aiayn_book.chapters
+
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
+
+
+def test_each_module_is_named_after_its_notebook():
+    """`how_the_decoder_writes` belongs to 11-how-the-decoder-writes."""
+    notebooks = {
+        path.stem.lstrip("0123456789").lstrip("-").replace("-", "_")
+        for path in NOTEBOOKS.glob("*.ipynb")
+    }
+    modules = {m.name for m in pkgutil.iter_modules(aiayn_book.chapters.__path__)}
+    assert modules <= notebooks
