@@ -25,6 +25,7 @@ SIGNS = {
     "derived": "✓",
     "reproduced": "✓",
     "reproduced at small scale": "✓",
+    "not reproduced at small scale": "–",
     "contradicted": "✗",
     "reported by the paper only": "–",
     "open": "○",

@@ -22,6 +22,7 @@ Verdict = Literal[
     "derived",
     "reproduced",
     "reproduced at small scale",
+    "not reproduced at small scale",
     "contradicted",
     "reported by the paper only",
     "open",
@@ -34,10 +35,15 @@ _VERDICT_WHEN_IT_HOLDS: dict[Scale, Verdict] = {
     "paper": "reproduced",
     "small": "reproduced at small scale",
 }
+# A small experiment that finds nothing refutes nothing at the paper's scale.
+_VERDICT_WHEN_IT_FAILS: dict[Scale, Verdict] = {
+    "derivation": "contradicted",
+    "paper": "contradicted",
+    "small": "not reproduced at small scale",
+}
 _SCALE_IN_WORDS: dict[Scale, str] = {
     "derivation": "by derivation",
     "paper": "at the paper's scale",
-    "small": "at small scale",
 }
 
 
@@ -95,7 +101,8 @@ class Settlement:
         """The verdict that the measurement gives."""
         if self.holds is None:
             return "reported by the paper only"
-        return _VERDICT_WHEN_IT_HOLDS[self.scale] if self.holds else "contradicted"
+        table = _VERDICT_WHEN_IT_HOLDS if self.holds else _VERDICT_WHEN_IT_FAILS
+        return table[self.scale]
 
     @property
     def verdict_in_words(self) -> str:
@@ -115,7 +122,11 @@ class Settlement:
         return "\n".join([head, f"  {self.claim.text}", *rows])
 
     def _repr_html_(self) -> str:
-        colour = {"contradicted": "alert", "reported by the paper only": "neutral"}
+        colour = {
+            "contradicted": "alert",
+            "not reproduced at small scale": "neutral",
+            "reported by the paper only": "neutral",
+        }
         role = colour.get(self.verdict, "value")
         rows = "".join(
             f"<p><strong>{name}.</strong> {escape(text)}</p>"

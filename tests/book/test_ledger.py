@@ -132,7 +132,9 @@ def built(tmp_path_factory):
     """A small site: a ledger, and a page that settles one claim and an unknown one."""
     source = tmp_path_factory.mktemp("site")
     (source / "notebooks").mkdir()
-    shown = judge(CLAIM.id, holds=False, measured="a <b>")._repr_html_()
+    shown = judge(
+        CLAIM.id, holds=False, measured="a <b>", scale="derivation"
+    )._repr_html_()
     unknown = shown.replace(f'data-claim="{CLAIM.id}"', 'data-claim="s9-none"')
     (source / "notebooks" / "04-scaling.md").write_text(
         f"# Four\n\n{shown}\n\n{unknown}\n", encoding="utf-8"
