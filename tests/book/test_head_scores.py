@@ -39,6 +39,15 @@ def test_hits_and_mass_of_three_rows_worked_by_hand():
     assert scores.mass[0].tolist() == pytest.approx([0.45, 0.5])
 
 
+def test_the_mass_of_a_sharp_row_is_all_of_it():
+    """Weights near one are where a figure is drawn; they are not cut off."""
+    weights = torch.tensor([[[[0.01, 0.99], [0.98, 0.02]]]])
+    assert score_heads([weights], [[(0, 1)]]).mass.item() == pytest.approx(0.99)
+    assert score_heads([weights], [[(0, 1), (1, 0)]]).mass.item() == pytest.approx(
+        0.985
+    )
+
+
 def test_without_a_pair_there_is_no_score():
     scores = score_heads([torch.full((1, 2, 3, 3), 1 / 3)], [[]])
     assert scores.hits.isnan().all()
