@@ -215,7 +215,7 @@ def table_4() -> tuple[list[str], Rows, int]:
 
 def records() -> tuple[list[str], Rows, int]:
     """How each recorded run is made again."""
-    header = ["record", "command, as it ran at the commit", "commit", "machine"]
+    header = ["record", "command", "commit", "machine"]
     rows = []
     for name in names():
         record = load_record(name)
@@ -225,7 +225,7 @@ def records() -> tuple[list[str], Rows, int]:
         made = ", ".join(commit[:9] for commit in commits)
         rows.append([name, record["command"], made, where])
         if repeats(record) != record["command"]:
-            rows.append(["", f"the same run today: {repeats(record)}", "", ""])
+            rows.append([f"{name}, today", repeats(record), NOTHING, NOTHING])
     return header, rows, 0
 
 
