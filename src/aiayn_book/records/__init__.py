@@ -23,8 +23,9 @@ def load_record(name: str) -> dict[str, Any]:
     Returns:
         command and commit, which belong together; where today's package needs
         another command for the same run, also repeat (see `repeats`). Of Table 3,
-        which took more than one, commits and machines, both lists. Of a translator also config, log (one dictionary a line of
-        the run's log; the first names the machine), test (the score) and samples
+        which took more than one, commits and machines, both lists. Of a translator also
+        config, log (one dictionary a line of the run's log; the first names the
+        machine), test (the score) and samples
         (sentence and translation); of the one in the page, instead of samples, what
         its page shows (see tools/record_live.py). Of the searches machine, trained_by
         (a command) and runs (one dictionary a folder of checkpoints). Of the others
