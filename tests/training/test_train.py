@@ -177,6 +177,11 @@ def test_the_last_score_is_the_averages_on_the_validation_sentences(
     for name, weight in result.model.state_dict().items():
         assert weight.equal(average[name])
         assert not weight.equal(last[name])
+    kept = [load_tensors(path)[0] for path in result.run.checkpoints()]
+    assert len(kept) == config.keep > 1
+    for name, weight in average.items():  # of all that are kept, not of one
+        mean = torch.stack([one[name] for one in kept]).double().mean(dim=0)
+        torch.testing.assert_close(weight, mean.to(weight.dtype))
     text = load_corpus(config.corpus).validation
     pairs, _ = encode_pairs(text, result.tokenizer)
     batches = TokenBatches(pairs, config.tokens_per_batch).epoch(0)

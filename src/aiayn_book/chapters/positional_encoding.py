@@ -27,6 +27,7 @@ from aiayn_book.claims import settle
 from aiayn_book.diagrams import Diagram
 from aiayn_book.explorables.positions import as_png
 from aiayn_book.plots import curves
+from aiayn_book.power import smallest_effect
 from aiayn_book.svg import Svg
 
 WIDTH = 64
@@ -708,11 +709,13 @@ def settle_look_back(runs: Runs) -> None:
         and max(never["random"] + never["learned"]) < most,
         expected="at positions where it was never asked, a model with sinusoids is "
         f"right in more than 50 %, and one with a table without structure in less than "
-        f"{most:.0%}: a blind guess's {guess:.0%} and three standard errors, the "
-        "smallest effect that a seed could have shown",
+        f"{most:.0%}: a blind guess's {guess:.0%} and three standard errors",
         measured=f"right where never asked, three seeds: sinusoids "
         f"{span(never['sinusoids'])}, random {span(never['random'])}, learned "
         f"{span(never['learned'])}",
+        sample=f"three seeds for each table, {trials} questions each",
+        detects=f"{most - guess:.1%} more right answers than by a blind guess, in a "
+        "seed",
     )
     ranges = [max(steps[name]) - min(steps[name]) for name in ("sinusoids", "random")]
     settle(
@@ -722,10 +725,12 @@ def settle_look_back(runs: Runs) -> None:
         expected="if the linear function is the reason, sinusoids are learned sooner "
         "than random vectors, and uneven sinusoids, which no one rotation moves, are "
         f"at chance (below {most:.0%}) where the model was never asked",
-        measured=f"three seeds; steps to 95 %: sinusoids {span(steps['sinusoids'], '')}"
-        f", random {span(steps['random'], '')}, where {sum(ranges)} steps could have "
-        f"been detected; right where never asked: sinusoids {span(never['sinusoids'])}"
-        f", uneven sinusoids {span(never['uneven'])}",
+        measured=f"steps to 95 %: sinusoids {span(steps['sinusoids'], '')}, random "
+        f"{span(steps['random'], '')}; right where never asked: sinusoids "
+        f"{span(never['sinusoids'])}, uneven sinusoids {span(never['uneven'])}",
+        sample=f"three seeds for each table, {trials} questions each",
+        detects=f"{sum(ranges)} steps, the sum of the two ranges, and "
+        f"{most - guess:.1%} more right answers than by a blind guess",
     )
 
 
@@ -744,12 +749,13 @@ def settle_extrapolation(runs: Runs) -> None:
         holds=min(kept[32] + kept[64]) > 0.9,
         expected="at two and four times the length of training, the new positions keep "
         "nine tenths of the accuracy",
-        measured=f"three seeds; sinusoids are right in {span(new[32])} at twice the "
+        measured=f"sinusoids are right in {span(new[32])} at twice the "
         f"length and {span(new[64])} at four times, and so keep {span(kept[32])} and "
         f"{span(kept[64])}; a learned table is right in "
         f"{span(learned['new, length 32'])} and {span(learned['new, length 64'])}, a "
-        f"blind guess in {blind(32):.1%} and {blind(64):.1%}; {error:.1%} above a "
-        "blind guess could have been detected in each seed",
+        f"blind guess in {blind(32):.1%} and {blind(64):.1%}",
+        sample="three seeds, 200 sequences of each length",
+        detects=f"{error:.1%} more right answers than by a blind guess, in a seed",
     )
 
 
@@ -905,11 +911,13 @@ def settle_learned(progress: Sequence[Mapping[str, Any]]) -> None:
         holds=abs(gap) + error < found.worth / 10,
         expected="learned positions and sinusoids differ by less than a tenth of what "
         "positions are worth, two standard errors included",
-        measured=f"held-out loss, mean of three seeds: sinusoids "
+        measured=f"held-out loss: sinusoids "
         f"{found.mean('sinusoids'):.3f}, learned {found.mean('learned'):.3f}, none "
         f"{found.mean('none'):.3f}, best possible {best_loss():.3f}; the difference is "
-        f"{abs(gap) / found.worth:.1%} of what positions are worth, and differences "
-        f"from {error / found.worth:.1%} on could have been detected. The paper's own "
+        f"{abs(gap) / found.worth:.1%} of what positions are worth. The paper's own "
         f"figures, one run each: perplexity {base.perplexity} and {row_e.perplexity}, "
         f"BLEU {base.bleu} and {row_e.bleu}",
+        sample="three seeds for each way",
+        detects=f"a difference of {smallest_effect(error / 2) / found.worth:.1%} of "
+        "what positions are worth",
     )
