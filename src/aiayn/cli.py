@@ -117,10 +117,10 @@ def translate(
         raise InputError("Give sentences or --file, not both.")
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
     options |= {"extra_length": extra_length}
-    if text or file:
-        lines = text or data.read_lines(file)
+    if file:
+        lines = data.read_lines(file)
     else:
-        lines = data.read_stream(sys.stdin.buffer, "standard input")
+        lines = text or data.read_stream(sys.stdin.buffer, "standard input")
     model, tokenizer = inference.load_translator(run, device)
     if weights:
         for number, line in enumerate(lines, start=1):

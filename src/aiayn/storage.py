@@ -242,6 +242,9 @@ def refuse_path(paths: Any) -> None:
 
 # ---- models
 
+MAX_LAYERS = 10_000
+"""More layers than anybody uses. A mistyped number would take hours to build."""
+
 
 def describe_config(config: TransformerConfig) -> dict[str, Any]:
     """A model's configuration, as the header of its file holds it."""
@@ -275,6 +278,9 @@ def build_model(config: TransformerConfig) -> Transformer:
     Raises:
         InputError: It does not fit into the memory.
     """
+    layers = config.num_encoder_layers + config.num_decoder_layers
+    if layers > MAX_LAYERS:
+        raise InputError(f"A model of {layers:,} layers is more than {MAX_LAYERS:,}.")
     try:
         return Transformer(config)
     except (RuntimeError, TypeError, MemoryError) as error:

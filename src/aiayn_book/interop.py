@@ -88,6 +88,7 @@ def to_torch(model: Transformer) -> nn.Transformer:
     )
     if config.norm == "post":
         stacks.encoder.norm = stacks.decoder.norm = None
+    module: Any
     for module in stacks.modules():  # torch has one rate of dropout for all
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = config.attention_dropout

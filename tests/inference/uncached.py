@@ -28,7 +28,7 @@ class UncachedState:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses and sentences, as `DecoderCache.select` does."""
+        """Keep these hypotheses and sentences, as `DecoderCache.reorder` does."""
         self.target = self.target.index_select(0, hypotheses)
         if sentences is not None:
             self.source = self.source.index_select(0, sentences)

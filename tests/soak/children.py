@@ -27,7 +27,7 @@ PLACES = {
         "anywhere": ("**/*.py",),
         "in a step": ("training/trainer.py", "training/*loss.py"),
         "in a validation": ("inference/*.py",),
-        "while a file is written": ("files.py", "checkpoint.py", "run.py"),
+        "while a file is written": ("storage.py",),
         "in an average": ("training/averaging.py",),
     }.items()
 }

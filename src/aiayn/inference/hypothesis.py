@@ -128,7 +128,7 @@ def output_limits(
 
 
 def prepare_search(
-    model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: int | None
+    model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: Any
 ) -> tuple[Int[Tensor, "sentences source_length"], Int[Tensor, " sentences"]]:
     """Check what all searches are given.
 
