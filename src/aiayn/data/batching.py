@@ -40,8 +40,8 @@ class Batch:
 
     >>> source = torch.tensor([[5, 6, 2], [7, 2, 0]])
     >>> batch = Batch(source, target=torch.tensor([[8, 2], [9, 2]]))
-    >>> batch.source_tokens, batch.target_tokens  # padding does not count
-    (5, 4)
+    >>> batch.target_tokens  # padding does not count
+    4
     >>> batch.source_mask[:, 0, 0].int()
     tensor([[1, 1, 1],
             [1, 1, 0]], dtype=torch.int32)
@@ -113,13 +113,8 @@ class Batch:
         return positions_within(segment_ids(tokens, EOS_ID)) if self.packed else None
 
     @property
-    def source_tokens(self) -> int:
-        """Source tokens, with EOS and without padding; this waits for a GPU."""
-        return int((self.source != self.pad_id).sum())
-
-    @property
     def target_tokens(self) -> int:
-        """Target tokens, counted likewise: what the loss is averaged over."""
+        """Target tokens with EOS, without padding; this waits for a GPU."""
         return int((self.target != self.pad_id).sum())
 
     def __len__(self) -> int:

@@ -55,8 +55,7 @@ def scaled_dot_product_attention(
 
 
 def softmax_over_keys(
-    scores: Float[Tensor, "*batch queries keys"],
-    mask: Bool[Tensor, "*#batch #queries #keys"] | None = None,
+    scores: Float[Tensor, "*batch queries keys"], mask: Mask | None = None
 ) -> Float[Tensor, "*batch queries keys"]:
     """Turn scores into weights that sum to one over the keys that a query may see.
 

@@ -312,12 +312,10 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The hidden states, and each layer's weights, if they are asked for."""
         all_self, all_cross = [], []
-        for layer, cache in zip(
-            self.layers, caches or [None] * len(self.layers), strict=True
-        ):
-            x, own, cross = layer(
-                x, memory, target_mask, memory_mask, need_weights, cache
-            )
+        no_caches = [None] * len(self.layers)
+        for layer, cache in zip(self.layers, caches or no_caches, strict=True):
+            given = memory, target_mask, memory_mask, need_weights, cache
+            x, own, cross = layer(x, *given)
             all_self.append(own)
             all_cross.append(cross)
         weights = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())

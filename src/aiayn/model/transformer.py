@@ -21,7 +21,7 @@ from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
 )
-from aiayn.model.masks import causal_mask, padding_mask
+from aiayn.model.masks import Mask, causal_mask, padding_mask
 from aiayn.model.positions import SinusoidalPositionalEncoding
 from aiayn.model.validation import explain_batch, explain_tokens
 
@@ -112,8 +112,7 @@ class Transformer(nn.Module):
         target: Int[Tensor, "batch target_length"],
         *,
         source_mask: Bool[Tensor, "batch 1 #source_length source_length"] | None = None,
-        target_mask: Bool[Tensor, "*#batch_heads target_length target_length"]
-        | None = None,
+        target_mask: Mask | None = None,
         memory_mask: Bool[Tensor, "batch 1 #target_length source_length"] | None = None,
         source_positions: Int[Tensor, "batch source_length"] | None = None,
         target_positions: Int[Tensor, "batch target_length"] | None = None,

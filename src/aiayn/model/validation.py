@@ -109,8 +109,7 @@ def explain_mask(mask: torch.Tensor, shape: torch.Size) -> str:
             f"but this one is of {mask.dtype}: give mask != 0 if its ones may be "
             "attended to, mask == 0 if it is to be added to the scores."
         )
-    names = ("batch", "heads", "queries", "keys")
-    meant = ", ".join(names[-len(shape) :]) if len(shape) <= 4 else "…, keys"
+    meant = "batch, heads, queries, keys" if len(shape) == 4 else "…, queries, keys"
     return (
         f"A mask of shape {tuple(mask.shape)} does not fit scores of shape "
         f"{tuple(shape)}: it must be (queries, keys) or ({meant}), where each size may "

@@ -17,13 +17,11 @@ from aiayn.training.validation import validate
 def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) -> None:
     """The training loop, to the last step or to a request to stop."""
     config, group, progress = trainer.config, trainer.processes, log.progress
-    bar = tqdm(
-        total=config.steps,
-        initial=progress.step,
-        unit="step",
-        disable=None if config.progress and group.is_main else True,
+    hidden = None if config.progress and group.is_main else True
+    progress_bar = tqdm(
+        total=config.steps, initial=progress.step, unit="step", disable=hidden
     )
-    with bar:
+    with progress_bar as bar:
         for batches in _remaining_batches(config, data, progress):
             log.sums += trainer.step(progress.step + 1, batches)
             progress.step += 1

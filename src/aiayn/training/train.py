@@ -167,8 +167,8 @@ def _precision(config: TrainingConfig, device: torch.device, log: list[dict]) ->
     if config.precision != "auto":
         return config.precision
     dtypes = [record["precision"] for record in log if "precision" in record]
-    dtypes += [str(resolve_precision("auto", device))]
-    return "bf16" if dtypes[0].endswith("bfloat16") else "fp32"
+    dtype = dtypes[0] if dtypes else str(resolve_precision("auto", device))
+    return "bf16" if dtype.endswith("bfloat16") else "fp32"
 
 
 def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:

@@ -227,8 +227,8 @@ class Trainer:
         if self.processes.device.type != "cuda":
             return {}
         drops = self.model.config.attention_dropout > 0
-        packed = self.config.packed_length is not None
-        return {"options": gpu_options(not self.config.fast or drops or packed)}
+        sums = drops or not self.config.fast or self.config.packed_length is not None
+        return {"options": gpu_options(sums)}
 
     def _dropout_seed(self, step: int) -> int:
         text = f"{self.config.seed} {step} {self.processes.rank}"
