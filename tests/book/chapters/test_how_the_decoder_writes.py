@@ -186,7 +186,7 @@ def test_the_claim_is_settled_on_the_expected_output_only(
     by_steps = double(source, read)[0]
     known = translator, double, source
     chapter.settle_one_at_a_time(*known, read, by_steps, {"one pass": 0.0})
-    assert "Verdict: derived" in capsys.readouterr().out
+    assert "Verdict: defined" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="another output"):
         chapter.settle_one_at_a_time(*known, read[:, :-1], by_steps, {"one pass": 0.0})
 
