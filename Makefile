@@ -26,7 +26,7 @@ export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
-	releases safety audit soak reproducible pins site clean \
+	releases safety kernels audit soak reproducible pins site clean \
 	course slides rebrand test-course new-enough-python
 
 help: ## list the commands
@@ -104,6 +104,11 @@ safety: environment ## look for known vulnerabilities of what is installed
 	@$(PYTHON) -m venv _build/pip-audit
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
 	@$(BIN)/python tools/safety.py _build/pip-audit/bin/pip-audit $(VENV)/lib/python*/site-packages
+
+kernels: environment ## test the GPU's kernels without a GPU, in Triton's interpreter
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target _build/triton triton==3.9.0
+	@PYTHONPATH=_build/triton TRITON_INTERPRET=1 $(BIN)/python -m pytest tests/fast/test_gpu_attention.py -q
 
 audit: environment ## open every page: accessibility, links, weight, speed; for run-times
 	@$(BIN)/python tools/audit.py

@@ -136,6 +136,8 @@ def test_trains_with_the_changes_that_were_typed(aiayn, folder, tmp_path, tuned)
     changes |= {"steps": 3, "tokens_per_batch": 64}
     model = replace(recipe.model, vocab_size=30, dropout=0.0)
     config = TrainingConfig.from_dict(read_json(RunFolder(output).config))
+    assert config.precision in ("fp32", "bf16")  # the recipe says auto
+    changes["precision"] = config.precision
     assert config == replace(recipe, **changes, model=model)
     device = resolve_device(config.device)
     asked = [(device, resolve_precision(config.precision, device))]
@@ -208,7 +210,7 @@ def test_a_saved_model_alone_is_neither_evaluated_nor_trained_over(aiayn, run):
     said = complaint(*aiayn("evaluate", mine))
     assert f"There is no file {mine / 'config.json'}" in said
     said = complaint(*aiayn("train", "grammar", "--output", mine))
-    assert f"{mine} holds a trained model, which would be lost: choose" in said
+    assert f"{mine} holds a run or a model already: continue a run" in said
 
 
 def test_references_are_normalised_as_outputs_are(aiayn, run, folder, monkeypatch):

@@ -22,7 +22,6 @@ MAY_IMPORT = {
     "inference": {*LEAVES, "model", "data", "fast"},
     "training": {*LEAVES, "model", "data", "inference", "fast"},
     "parsing": {*LEAVES, "model", "data", "inference"},
-    "interop": {*LEAVES, "model"},
 }
 # The one door for speed: only here is it opened.
 OPENS_THE_DOOR = {

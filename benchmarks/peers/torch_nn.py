@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from aiayn.fast.compilation import distinct_sizes
 from aiayn.inference import load_translator
-from aiayn.interop import to_torch
 from aiayn.model import Transformer, TransformerConfig, sinusoidal_positional_encoding
+from aiayn_book.interop import to_torch
 from benchmarks.peers.shared import (
     BOS_ID,
     EOS_ID,

@@ -6,7 +6,7 @@ builds fail.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -15,16 +15,19 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from aiayn_book.claims import VERDICTS, Claim, claims
+from aiayn_book.claims import VERDICTS, Claim, claims, in_words
 from aiayn_book.ledger import Record, problems, records_in_html
 
 LOG = logging.getLogger(__name__)
 
 # A sign beside the words, so that the eye finds them; colour is only a third means.
 SIGNS = {
+    "defined": "≡",
     "derived": "✓",
+    "consistent with the paper's own figures": "✓",
     "reproduced": "✓",
     "reproduced at small scale": "✓",
+    "not reproduced at small scale": "–",
     "contradicted": "✗",
     "reported by the paper only": "–",
     "open": "○",
@@ -82,6 +85,8 @@ class FillIn(SphinxPostTransform):
             paragraph = nodes.paragraph("", "", nodes.strong("", str(counts[verdict])))
             paragraph += nodes.Text(" ")
             paragraph += label(verdict)
+            if verdict == "contradicted" and counts[verdict]:
+                paragraph += nodes.Text(f" ({contradictions(all_records(self.env))})")
             items += nodes.list_item("", paragraph)
         return items
 
@@ -110,21 +115,47 @@ class FillIn(SphinxPostTransform):
         link = nodes.reference(
             "", "", label(record.verdict), refuri=f"{uri}#{claim.anchor}", internal=True
         )
-        words = f"chapter {number}: {record.measured}"
-        measured = nodes.inline("", words, classes=["ledger-note"])
-        return nodes.entry("", paragraph_of(link, measured))
+        notes = [f"chapter {number}: {record.measured}"]
+        if record.verdict == "defined" and claim.code:
+            notes.insert(0, f"our code: {claim.code}")
+        if record.sample:
+            notes.append(f"sample: {record.sample}")
+        if record.detects:
+            notes.append(f"could have detected: {record.detects}")
+        entry = paragraph_of(link, note(notes[0]))
+        by_what = in_words(record.verdict, record.scale).removeprefix(record.verdict)
+        if by_what:
+            entry.insert(1, nodes.inline("", by_what, classes=["verdict-scale"]))
+        for words in notes[1:]:
+            entry += note(words)
+        return nodes.entry("", entry)
 
 
 def label(verdict: str) -> nodes.inline:
     """A verdict with its sign."""
-    name = "verdict-" + verdict.replace(" ", "-")
+    name = "verdict-" + verdict.replace(" ", "-").replace("'", "")
     return nodes.inline("", f"{SIGNS[verdict]} {verdict}", classes=["verdict", name])
+
+
+def note(words: str) -> nodes.inline:
+    """A line in small print below the verdict."""
+    return nodes.inline("", words, classes=["ledger-note"])
+
+
+def contradictions(records: Iterable[Record]) -> str:
+    """What contradicts the claims that are, and how many each: a count needs both."""
+    found = Counter(
+        in_words(record.verdict, record.scale).removeprefix("contradicted ")
+        for record in records
+        if record.verdict == "contradicted" and record.claim_id in claims()
+    )
+    return ", ".join(f"{count} {by_what}" for by_what, count in sorted(found.items()))
 
 
 def claim_entry(claim: Claim) -> nodes.entry:
     """What the paper claims, and where."""
-    note = nodes.inline("", f"{claim.place} · {claim.kind}", classes=["ledger-note"])
-    entry = nodes.entry("", paragraph_of(nodes.Text(claim.text), note))
+    place = note(f"{claim.place} · {claim.kind}")
+    entry = nodes.entry("", paragraph_of(nodes.Text(claim.text), place))
     entry["ids"] = [f"ledger-{claim.anchor}"]
     return entry
 

@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 from aiayn.data import Tokenizer
 from aiayn_book import records
 from aiayn_book.live import NAME, QuantisedModel, load_quantised
-from aiayn_book.records import load_record
+from aiayn_book.records import load_record, repeats
 
 SKELETON = Path(__file__).with_suffix(".html")
 RECORD = Path(records.__file__).parent / f"{NAME}.json"
@@ -69,8 +69,8 @@ class LiveScores(SphinxDirective):
         for head in list(found.findall(nodes.thead)):  # the first column is the head
             head.parent.remove(head)
         for text in found.findall(nodes.paragraph):
-            if text.astext() == record["command"]:  # no dash of it is typography
-                text[:] = [nodes.literal("", record["command"])]
+            if text.astext() == repeats(record):  # no dash of it is typography
+                text[:] = [nodes.literal("", repeats(record))]
         return [found]
 
 
@@ -96,7 +96,7 @@ def score_rows(record: dict[str, Any], model: QuantisedModel) -> list[list[str]]
             f"a joint vocabulary of {config.vocab_size:,} pieces: {numbers:,} "
             "parameters",
         ],
-        ["its training", record["command"]],
+        ["its training", repeats(record)],
     ]
     named = {"test": "new sentences", "combinations": "new combinations of words"}
     for split, words in named.items():

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from docutils import nodes
-from ledger import all_records
+from ledger import all_records, contradictions
 from myst_nb.sphinx_ import NbMetadataCollector
 from run_times import as_time
 from sphinx.application import Sphinx
@@ -54,7 +54,10 @@ def found(env: BuildEnvironment) -> list[tuple[str, str, str, str]]:
     chapters = [name for name in env.found_docs if name.startswith("notebooks/")]
     verdicts = {record.claim_id: record.verdict for record in all_records(env)}
     counts = Counter(verdicts.get(name, "open") for name in claims())
-    settled = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+    by_what = {"contradicted": f" ({contradictions(all_records(env))})"}
+    settled = ", ".join(
+        f"{counts[v]} {v}{by_what.get(v, '')}" for v in VERDICTS if counts[v]
+    )
     figures = [
         (str(len(chapters)), "notebooks", ", each of which runs", "book/run-times"),
         (str(len(claims())), "claims of the paper", f": {settled}", "book/ledger"),

@@ -15,6 +15,7 @@ import altair
 import vl_convert
 from sphinx.application import Sphinx
 
+LICENCES = Path(__file__).with_name("licences")  # neither wheel brings them
 CHART_PLACES = Path(__file__).with_name("chart_places.js")
 MATHJAX_ENTRY = "mathjax/tex-mml-chtml.js"
 MATHJAX_FONTS = "output/chtml/fonts/woff-v2/"
@@ -114,6 +115,13 @@ def vega_script() -> str:
     return f"{vega_versions()}(() => {{\n{bundle}\n}})();\n"
 
 
+def place_licences(target: Path) -> None:
+    """Copy the licence texts of MathJax and Vega, which ask to be passed on."""
+    target.mkdir(parents=True, exist_ok=True)
+    for source in LICENCES.glob("*.txt"):
+        shutil.copyfile(source, target / f"{source.stem}-licence.txt")
+
+
 def place_scripts(app: Sphinx) -> None:
     """Put the scripts into the site; Vega's takes seconds, so only if it is new."""
     if app.builder.format != "html":
@@ -121,6 +129,7 @@ def place_scripts(app: Sphinx) -> None:
     vendor = Path(app.outdir) / "_static" / "vendor"
     in_browser = app.builder.math_renderer_name == "mathjax"  # else formulas need fonts
     place_mathjax(vendor / "mathjax", MATHJAX_PARTS if in_browser else (MATHJAX_FONTS,))
+    place_licences(vendor)
     vega = vendor / "vega.js"
     there = vega.read_text(encoding="utf-8") if vega.exists() else ""
     if not there.startswith(vega_versions()):

@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.training import TrainingConfig
 from aiayn_book import paper
-from aiayn_book.records import load_record
+from aiayn_book.records import load_record, repeats
 
 NOTHING = "–"
 Rows = list[list[str]]
@@ -224,6 +224,8 @@ def records() -> tuple[list[str], Rows, int]:
         where = ", ".join(map(_in_words, machines))
         made = ", ".join(commit[:9] for commit in commits)
         rows.append([name, record["command"], made, where])
+        if repeats(record) != record["command"]:
+            rows.append([f"{name}, today", repeats(record), NOTHING, NOTHING])
     return header, rows, 0
 
 

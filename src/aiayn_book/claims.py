@@ -3,7 +3,8 @@
 The data file ``claims.json`` holds the claims in the paper's own order, from abstract
 to appendix. A chapter measures something and calls `settle` with the outcome; the
 verdict follows from the measurement and is never typed. The verdict that the file
-records is what a build must find again: `aiayn_book.ledger` compares the two.
+records is what a build must find again: `aiayn_book.ledger` compares the two. An
+experiment also states its sample and the smallest effect that it could have detected.
 """
 
 import difflib
@@ -17,11 +18,14 @@ from aiayn.errors import InputError
 from aiayn_book.html import STYLE, escape, show, site_address
 
 Kind = Literal["definition", "derivation", "measured result", "conjecture"]
-Scale = Literal["derivation", "paper", "small"]
+Scale = Literal["derivation", "figures", "paper", "small"]
 Verdict = Literal[
+    "defined",
     "derived",
+    "consistent with the paper's own figures",
     "reproduced",
     "reproduced at small scale",
+    "not reproduced at small scale",
     "contradicted",
     "reported by the paper only",
     "open",
@@ -31,14 +35,23 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 _VERDICT_WHEN_IT_HOLDS: dict[Scale, Verdict] = {
     "derivation": "derived",
+    "figures": "consistent with the paper's own figures",
     "paper": "reproduced",
     "small": "reproduced at small scale",
 }
+# A small experiment that finds nothing refutes nothing at the paper's scale.
+_VERDICT_WHEN_IT_FAILS: dict[Scale, Verdict] = {
+    "derivation": "contradicted",
+    "figures": "contradicted",
+    "paper": "contradicted",
+    "small": "not reproduced at small scale",
+}
 _SCALE_IN_WORDS: dict[Scale, str] = {
     "derivation": "by derivation",
+    "figures": "by the paper's own figures",
     "paper": "at the paper's scale",
-    "small": "at small scale",
 }
+BY_EXPERIMENT = ("reproduced at small scale", "not reproduced at small scale")
 
 
 # One line until it is unfolded: of a long claim, only the beginning stands in it.
@@ -68,6 +81,7 @@ class Claim:
     text: str  # what the paper claims, in our words
     chapter: str  # the notebook that settles it: "04-scaling"
     verdict: Verdict  # what the build must find; "open" until a chapter settles it
+    code: str = ""  # of a definition: where the package does it, as module.name
 
     @property
     def place(self) -> str:
@@ -89,24 +103,33 @@ class Settlement:
     measured: str
     expected: str
     scale: Scale
+    sample: str = ""  # of an experiment: how many seeds, sentences or timings
+    detects: str = ""  # the smallest effect that it could have detected
 
     @property
     def verdict(self) -> Verdict:
         """The verdict that the measurement gives."""
         if self.holds is None:
             return "reported by the paper only"
-        return _VERDICT_WHEN_IT_HOLDS[self.scale] if self.holds else "contradicted"
+        if self.claim.kind == "definition" and self.scale == "derivation":
+            # A definition is neither proved nor refuted: our code follows it, or not.
+            return "defined" if self.holds else "open"
+        table = _VERDICT_WHEN_IT_HOLDS if self.holds else _VERDICT_WHEN_IT_FAILS
+        return table[self.scale]
 
     @property
     def verdict_in_words(self) -> str:
-        """The verdict, and for a contradiction the scale at which it was met."""
-        if self.verdict == "contradicted":
-            return f"contradicted {_SCALE_IN_WORDS[self.scale]}"
-        return self.verdict
+        """The verdict, and for a contradiction how it was found."""
+        return in_words(self.verdict, self.scale)
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [("Expected", self.expected), ("Measured", self.measured)]
-        lines.append(("Verdict", self.verdict_in_words))
+        lines = [
+            ("Expected", self.expected),
+            ("Measured", self.measured),
+            ("Sample", self.sample),
+            ("Could have detected", self.detects),
+            ("Verdict", self.verdict_in_words),
+        ]
         return [(name, text) for name, text in lines if text]
 
     def __repr__(self) -> str:
@@ -115,7 +138,11 @@ class Settlement:
         return "\n".join([head, f"  {self.claim.text}", *rows])
 
     def _repr_html_(self) -> str:
-        colour = {"contradicted": "alert", "reported by the paper only": "neutral"}
+        colour = {
+            "contradicted": "alert",
+            "not reproduced at small scale": "neutral",
+            "reported by the paper only": "neutral",
+        }
         role = colour.get(self.verdict, "value")
         rows = "".join(
             f"<p><strong>{name}.</strong> {escape(text)}</p>"
@@ -126,14 +153,25 @@ class Settlement:
         return (
             f'<div class="aiayn">{STYLE}{_STYLE}'
             f'<details class="aiayn-claim" id="{self.claim.anchor}"'
-            f' data-claim="{escape(self.claim.id)}" data-verdict="{self.verdict}"'
-            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}">'
+            f' data-claim="{escape(self.claim.id)}"'
+            f' data-verdict="{escape(self.verdict)}"'
+            f' data-scale="{self.scale}" data-measured="{escape(self.measured)}"'
+            f' data-sample="{escape(self.sample)}"'
+            f' data-detects="{escape(self.detects)}">'
             f"<summary><span>Claim {escape(self.claim.place)}:</span> "
             f'<span class="aiayn-what">{escape(self.claim.text)}</span> '
-            f'<em style="color: var(--aiayn-{role})">{self.verdict_in_words}</em>'
+            f'<em style="color: var(--aiayn-{role})">'
+            f"{escape(self.verdict_in_words)}</em>"
             f"</summary><p>{escape(self.claim.text)} ({self.claim.kind})</p>{rows}"
             f'<p><a href="{ledger}">This claim in the ledger</a></p></details></div>'
         )
+
+
+def in_words(verdict: str, scale: str) -> str:
+    """A verdict as it is shown everywhere: a contradiction always says by what."""
+    if verdict == "contradicted" and scale in _SCALE_IN_WORDS:
+        return f"contradicted {_SCALE_IN_WORDS[scale]}"
+    return verdict
 
 
 @cache
@@ -166,12 +204,14 @@ def judge(
     measured: str,
     expected: str = "",
     scale: Scale = "small",
+    sample: str = "",
+    detects: str = "",
 ) -> Settlement:
     """Weigh a measurement against a claim; `settle` also shows the result."""
     if scale not in _VERDICT_WHEN_IT_HOLDS:
         raise InputError(
-            f"scale is {scale!r}, but 'derivation', 'paper' or 'small' was expected: "
-            "how far does the measurement reach?"
+            f"scale is {scale!r}, but 'derivation', 'figures', 'paper' or 'small' was "
+            "expected: how far does the measurement reach?"
         )
     if not measured.strip():
         raise InputError(
@@ -179,7 +219,8 @@ def judge(
             "where there are any, or, with holds=None, why it was not."
         )
     truth = None if holds is None else _as_bool(holds)
-    return Settlement(find_claim(claim_id), truth, measured, expected, scale)
+    claim = find_claim(claim_id)
+    return Settlement(claim, truth, measured, expected, scale, sample, detects)
 
 
 def settle(
@@ -189,6 +230,8 @@ def settle(
     measured: str,
     expected: str = "",
     scale: Scale = "small",
+    sample: str = "",
+    detects: str = "",
 ) -> None:
     """Settle a claim of the paper and show its verdict.
 
@@ -199,15 +242,27 @@ def settle(
             decides nothing, so that the claim stays *reported by the paper only*.
         measured: what was measured, with its numbers, computed in an f-string.
         expected: what the paper, or a derivation, leads one to expect.
-        scale: how far the measurement reaches: ``"derivation"`` (a proof, or an
-            identity that was checked), ``"paper"`` (the paper's own setting) or
-            ``"small"`` (a smaller model or another corpus).
+        scale: how far the measurement reaches: ``"derivation"`` (a proof, a count, or
+            an identity that was checked; of a definition, that our code follows it),
+            ``"figures"`` (arithmetic on the paper's own figures), ``"paper"`` (an
+            experiment in the paper's own setting) or ``"small"`` (an experiment with a
+            smaller model or on another corpus).
+        sample: of an experiment, how many seeds, sentences or timings it rests on.
+        detects: of an experiment, the smallest effect that it could have detected.
 
     Raises:
         InputError: the claim is unknown or the outcome is neither true nor false.
     """
     show(
-        judge(claim_id, holds=holds, measured=measured, expected=expected, scale=scale)
+        judge(
+            claim_id,
+            holds=holds,
+            measured=measured,
+            expected=expected,
+            scale=scale,
+            sample=sample,
+            detects=detects,
+        )
     )
 
 

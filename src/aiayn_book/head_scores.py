@@ -6,10 +6,10 @@ key, and how much of the weight does.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -238,6 +238,81 @@ def without_heads(model: Transformer, heads: Iterable[Head]) -> Iterator[None]:
     finally:
         for weight, part, values in reversed(kept):
             weight.data[:, part] = values
+
+
+def mean_contexts(
+    model: Transformer,
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]],
+    *,
+    bos_id: int,
+) -> dict[tuple[Use, int], Tensor]:
+    """What the heads of each attention hand to $W^O$ on average.
+
+    Args:
+        model: The model; it is put into evaluation mode for the while.
+        pairs: Ids of source and target, each ending in its end token.
+        bos_id: What the decoder reads first.
+
+    Returns:
+        For each use and layer, the mean over all positions of all sentences of the
+        concatenated contexts, of shape (heads · d_v,).
+    """
+    places = sorted({(use, layer) for use, layer, _ in all_heads(model)})
+    device = next(model.parameters()).device
+    sums, counts = dict.fromkeys(places, 0.0), dict.fromkeys(places, 0)
+    with ExitStack() as hooks, eval_mode(model):
+        for place in places:
+
+            def note(module: Any, given: tuple, place: tuple = place) -> None:
+                flat = given[0].flatten(0, -2)  # (positions, heads·d_v)
+                sums[place] += flat.sum(dim=0)
+                counts[place] += len(flat)
+
+            projection = attention_of(model, *place).output_projection
+            hooks.enter_context(_hooked(projection, note))
+        for source, target in pairs:
+            read = torch.tensor([source], device=device)
+            model(read, shift_right(torch.tensor([target], device=device), bos_id))
+    return {place: sums[place] / counts[place] for place in places}
+
+
+@contextmanager
+def heads_at_their_mean(
+    model: Transformer,
+    heads: Iterable[Head],
+    means: Mapping[tuple[Use, int], Tensor],
+) -> Iterator[None]:
+    """Inside, these heads hand over their mean whatever they read.
+
+    Zero is a value that the layers behind a head may never have met; the mean removes
+    what the head says about *this* sentence, and little else.
+    """
+    with ExitStack() as hooks:
+        for use, layer, head in heads:
+            attention = attention_of(model, use, layer)
+            part = slice(head * attention.d_v, (head + 1) * attention.d_v)
+
+            def put(
+                module: Any,
+                given: tuple,
+                part: slice = part,
+                mean: Tensor = means[use, layer],
+            ) -> tuple:
+                contexts = given[0].clone()
+                contexts[..., part] = mean[part]
+                return (contexts, *given[1:])
+
+            hooks.enter_context(_hooked(attention.output_projection, put))
+        yield
+
+
+@contextmanager
+def _hooked(module: torch.nn.Module, hook: Callable[..., Any]) -> Iterator[None]:
+    handle = module.register_forward_pre_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def value_norms(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -76,6 +77,8 @@ def configuration(seed: int, vocab_size: int) -> TrainingConfig:
     """Two layers of four heads on either side, and a training of under a minute."""
     model = TransformerConfig.tiny(vocab_size=vocab_size, dropout=0.0)
     return TrainingConfig(
+        corpus="grammar",
+        output=Path("runs/latest"),
         model=model,
         tokens_per_batch=512,
         steps=1100,

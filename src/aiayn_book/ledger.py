@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
-from aiayn_book.claims import Claim, claims
+from aiayn_book.claims import BY_EXPERIMENT, Claim, claims
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Record:
     verdict: str
     scale: str
     measured: str
+    sample: str = ""
+    detects: str = ""
 
 
 class _Collector(HTMLParser):
@@ -49,6 +51,8 @@ def records_in_html(html: str, chapter: str) -> list[Record]:
             verdict=named["data-verdict"],
             scale=named.get("data-scale", ""),
             measured=named.get("data-measured", ""),
+            sample=named.get("data-sample", ""),
+            detects=named.get("data-detects", ""),
         )
         for named in collector.found
     ]
@@ -108,6 +112,12 @@ def _disagreement(record: Record, claim: Claim) -> Iterator[str]:
             f"{record.chapter} finds {claim.id!r} {record.verdict!r}, but claims.json "
             f"says {claim.verdict!r}: look at what changed, then correct the one that "
             "is wrong."
+        )
+    if record.verdict in BY_EXPERIMENT and not (record.sample and record.detects):
+        yield (
+            f"{record.chapter} settles {claim.id!r} by an experiment, but does not say "
+            "how large it was and what it could have detected: give settle() `sample` "
+            "and `detects`."
         )
 
 

@@ -47,7 +47,7 @@ def test_the_ratio_is_the_median_of_the_rounds_ratios():
 
 
 def test_the_fastest_other_is_no_form_of_ours():
-    """T5 took twice the time of ours, BART 1.5 times; our plain classes do not count."""
+    """T5 took twice the time of ours, BART 1.5; our plain classes do not count."""
     more = [measurement(p, 1, s) for p, s in (("t5", 2.0), ("plain", 1.1))]
     record = RECORD | {"measurements": RECORD["measurements"] + more}
     assert summary.fastest_other(record, "fp32") == ("bart", 1.5)

@@ -1,5 +1,6 @@
 """The ledger's data, and the verdict that follows from a measurement."""
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -58,13 +59,61 @@ def test_anchors_are_unique():
         (True, "paper", "reproduced"),
         (True, "small", "reproduced at small scale"),
         (False, "derivation", "contradicted"),
-        (False, "small", "contradicted"),
+        (False, "paper", "contradicted"),
+        (True, "figures", "consistent with the paper's own figures"),
+        (False, "figures", "contradicted"),
+        (False, "small", "not reproduced at small scale"),
         (None, "small", "reported by the paper only"),
     ],
 )
 def test_the_verdict_follows_from_the_measurement(holds, scale, verdict):
     """Nobody types it."""
     assert judge(CLAIM, holds=holds, measured="64.1", scale=scale).verdict == verdict
+
+
+@pytest.mark.parametrize(("holds", "verdict"), [(True, "defined"), (False, "open")])
+def test_a_definition_is_neither_proved_nor_refuted(holds, verdict):
+    """Our code follows the paper's text, or it does not yet."""
+    claim = next(c for c in claims().values() if c.verdict == "defined")
+    found = judge(claim.id, holds=holds, measured="1", scale="derivation")
+    assert found.verdict == verdict
+
+
+DEFINED = [claim for claim in claims().values() if claim.verdict == "defined"]
+
+
+@pytest.mark.parametrize("claim", DEFINED, ids=lambda claim: claim.id)
+def test_a_definition_names_the_code_that_follows_it(claim):
+    """The name can be imported, and only definitions have one."""
+    assert claim.kind == "definition"
+    module, *names = claim.code.split(".")
+    found = importlib.import_module(module)
+    for name in names:
+        found = (
+            getattr(found, name)
+            if hasattr(found, name)
+            else importlib.import_module(f"{found.__name__}.{name}")
+        )
+    assert callable(found)
+
+
+def test_only_definitions_name_code():
+    """A proof or an experiment is its own evidence."""
+    assert [c.id for c in claims().values() if c.code] == [c.id for c in DEFINED]
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        ("derivation", "contradicted by derivation"),
+        ("figures", "contradicted by the paper&#x27;s own figures"),
+        ("paper", "contradicted at the paper&#x27;s scale"),
+    ],
+)
+def test_a_contradiction_says_by_what(scale, words):
+    """Never a bare word."""
+    html = judge(CLAIM, holds=False, measured="1", scale=scale)._repr_html_()
+    assert f"{words}</em>" in html
 
 
 @pytest.mark.parametrize("truth", [np.bool_(True), torch.tensor(True)])
@@ -102,7 +151,7 @@ def test_a_measurement_must_be_said():
 
 def test_an_unknown_scale_is_refused(unchecked_shapes):
     """The scale decides the verdict, so it must be one of three."""
-    with pytest.raises(InputError, match="'derivation', 'paper' or 'small'"):
+    with pytest.raises(InputError, match="'derivation', 'figures', 'paper' or 'small'"):
         judge(CLAIM, holds=True, measured="1", scale="large")
 
 
@@ -111,9 +160,18 @@ def test_html_carries_what_the_build_reads():
     measured = 'a < b & "c"'
     html = judge(CLAIM, holds=False, measured=measured)._repr_html_()
     (record,) = records_in_html(html, "04-scaling")
-    assert (record.claim_id, record.verdict) == (CLAIM, "contradicted")
+    assert record.claim_id == CLAIM
+    assert record.verdict == "not reproduced at small scale"
     assert (record.chapter, record.scale) == ("04-scaling", "small")
     assert record.measured == measured
+
+
+def test_html_carries_what_an_experiment_could_have_detected():
+    """The build reads sample and detectable effect; a reader sees both."""
+    found = judge(CLAIM, holds=True, measured="1", sample="5 seeds", detects="0.3")
+    (record,) = records_in_html(found._repr_html_(), "04-scaling")
+    assert (record.sample, record.detects) == ("5 seeds", "0.3")
+    assert "Could have detected: 0.3" in repr(found)
 
 
 def test_a_claim_is_one_line_that_unfolds():

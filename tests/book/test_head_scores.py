@@ -13,6 +13,8 @@ from aiayn_book.head_scores import (
     attention_by_sentence,
     attention_of,
     best_offset,
+    heads_at_their_mean,
+    mean_contexts,
     score_heads,
     shuffled,
     uniform_baseline,
@@ -37,6 +39,15 @@ def test_hits_and_mass_of_three_rows_worked_by_hand():
     # Row 1: its greatest weight is on 1, wrong; 0.4 lies on 0 or 2. Row 2: right.
     assert scores.hits[0, 0] == 0.5
     assert scores.mass[0].tolist() == pytest.approx([0.45, 0.5])
+
+
+def test_the_mass_of_a_sharp_row_is_all_of_it():
+    """Weights near one are where a figure is drawn; they are not cut off."""
+    weights = torch.tensor([[[[0.01, 0.99], [0.98, 0.02]]]])
+    assert score_heads([weights], [[(0, 1)]]).mass.item() == pytest.approx(0.99)
+    assert score_heads([weights], [[(0, 1), (1, 0)]]).mass.item() == pytest.approx(
+        0.985
+    )
 
 
 def test_without_a_pair_there_is_no_score():
@@ -163,6 +174,38 @@ def test_a_head_that_is_taken_out_contributes_nothing_and_comes_back(model, use,
             parts.append(attention(x, x, x)[0])
     torch.testing.assert_close(sum(parts), whole)  # heads add up
     torch.testing.assert_close(attention(x, x, x)[0], whole, rtol=0, atol=0)
+
+
+def test_the_mean_of_a_head_is_taken_over_all_positions(model):
+    """Of one sentence of one token in the encoder, the mean is what was handed over."""
+    seen = {}
+    projection = model.encoder.layers[1].self_attention.output_projection
+    hook = projection.register_forward_pre_hook(
+        lambda module, given: seen.setdefault("contexts", given[0])
+    )
+    means = mean_contexts(model, PAIRS[:1], bos_id=1)
+    hook.remove()
+    assert len(means) == 3 * 2
+    torch.testing.assert_close(
+        means["encoder", 1], seen["contexts"].flatten(0, 1).mean(dim=0)
+    )
+
+
+@pytest.mark.parametrize("use", ["encoder", "decoder", "cross"])
+def test_a_head_at_its_mean_says_the_same_of_every_input(model, use):
+    """All heads of one attention at their mean: its output is one vector, W_O(mean)."""
+    means = mean_contexts(model, PAIRS, bos_id=1)
+    heads = [head for head in all_heads(model) if head[:2] == (use, 1)]
+    attention = attention_of(model, use, 1)
+    x = torch.randn(2, 5, 16)
+    whole = attention(x, x, x)[0]
+    with heads_at_their_mean(model, heads, means):
+        fixed = attention(x, x, x)[0]
+    expected = attention.output_projection(means[use, 1]).expand_as(fixed)
+    torch.testing.assert_close(fixed, expected)
+    torch.testing.assert_close(attention(x, x, x)[0], whole, rtol=0, atol=0)
+    with heads_at_their_mean(model, heads[:1], means):  # the other heads still read
+        assert not torch.allclose(attention(x, x, x)[0], expected)
 
 
 def test_heads_come_back_after_an_error(model):

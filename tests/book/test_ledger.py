@@ -24,39 +24,53 @@ MODULE = re.compile(
 
 
 def calls_in(tree):
-    """Each call in a piece of code: what is called, and its first argument."""
+    """Each call in a piece of code: what is called, and the call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), (node.args or [None])[0]
+            yield ast.unparse(node.func), node
 
 
-def claims_settled_in(sources):
-    """The claims that a chapter's cells settle: themselves, or by its module."""
+def settlements_in(sources):
+    """The calls of settle in a chapter's cells: their own, or its module's."""
     python = re.sub(r"^(\s*)%.*$", r"\1pass", "\n".join(sources), flags=re.MULTILINE)
     functions = {}
     if found := MODULE.search(python):
         path = ROOT / "src" / "aiayn_book" / "chapters" / f"{found[1]}.py"
         module = ast.parse(path.read_text(encoding="utf-8"))
         functions = {f"chapter.{n.name}": n for n in module.body if hasattr(n, "name")}
-    for called, first in calls_in(ast.parse(python)):
+    for called, call in calls_in(ast.parse(python)):
         inside = calls_in(functions[called]) if called in functions else ()
-        for name, given in [(called, first), *inside]:
+        for name, given in [(called, call), *inside]:
             if name == "settle":
-                yield ast.literal_eval(given)
+                yield given
+
+
+def code_of(path):
+    """The sources of a notebook's code cells."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_each_notebook_settles_what_the_data_file_says(path):
     """Seen from the source alone; the build compares the verdicts themselves."""
-    cells = nbformat.read(path, as_version=4).cells
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
-    settled = list(claims_settled_in(code))
+    settled = [ast.literal_eval(s.args[0]) for s in settlements_in(code_of(path))]
     expected = [
         claim.id
         for claim in claims().values()
         if claim.chapter == path.stem and claim.verdict != "open"
     ]
     assert sorted(settled) == sorted(expected)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_experiment_states_its_sample_and_what_it_could_have_detected(path):
+    """Whatever can give a verdict by experiment gives both, in every branch."""
+    for call in settlements_in(code_of(path)):
+        given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        if "scale" not in given and given["holds"] != "None":
+            claim = ast.literal_eval(call.args[0])
+            assert {"sample", "detects"} <= given.keys(), claim
 
 
 def test_a_claim_that_is_settled_has_a_notebook():
@@ -108,6 +122,22 @@ def test_each_disagreement_is_a_sentence(found, complaints):
 
 
 @pytest.mark.usefixtures("_settled")
+@pytest.mark.parametrize("missing", ["sample", "detects"])
+def test_an_experiment_says_what_it_could_have_detected(monkeypatch, missing):
+    """A verdict by experiment without sample or detectable effect is a problem."""
+    from dataclasses import replace
+
+    verdict = "not reproduced at small scale"
+    only = {CLAIM.id: replace(CLAIM, verdict=verdict)}
+    monkeypatch.setattr(records, "claims", lambda: only)
+    said = {"sample": "3 seeds", "detects": "0.3", "verdict": verdict}
+    assert list(records.problems([record(**said)], ["04-scaling"])) == []
+    silent = record(**{**said, missing: ""})
+    (problem,) = records.problems([silent], ["04-scaling"])
+    assert "what it could have detected" in problem
+
+
+@pytest.mark.usefixtures("_settled")
 def test_chapters_that_were_not_read_are_left_alone():
     """A build of one chapter does not miss the claims of the others."""
     assert list(records.problems([], ["03-attention"])) == []
@@ -132,7 +162,9 @@ def built(tmp_path_factory):
     """A small site: a ledger, and a page that settles one claim and an unknown one."""
     source = tmp_path_factory.mktemp("site")
     (source / "notebooks").mkdir()
-    shown = judge(CLAIM.id, holds=False, measured="a <b>")._repr_html_()
+    shown = judge(
+        CLAIM.id, holds=False, measured="a <b>", scale="derivation"
+    )._repr_html_()
     unknown = shown.replace(f'data-claim="{CLAIM.id}"', 'data-claim="s9-none"')
     (source / "notebooks" / "04-scaling.md").write_text(
         f"# Four\n\n{shown}\n\n{unknown}\n", encoding="utf-8"
@@ -156,7 +188,9 @@ def test_the_page_links_a_verdict_to_its_cell(built):
     """A contradiction is shown as one, with what was measured."""
     _, _, html = built
     assert f'href="notebooks/04-scaling.html#{CLAIM.anchor}"' in html
-    assert "✗ contradicted" in html
+    assert "✗ contradicted</span>" in html
+    assert '<span class="verdict-scale"> by derivation</span>' in html
+    assert "(1 by derivation)" in html  # and so does the count
     assert "a &lt;b&gt;" in html
 
 

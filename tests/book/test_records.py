@@ -17,7 +17,7 @@ from aiayn.training import TrainingConfig
 from aiayn_book import head_figures, head_measures, heads, scaling
 from aiayn_book.head_scores import SentenceWeights, score_heads
 from aiayn_book.parsing import SEEDS, SIZES, small_parser
-from aiayn_book.records import load_record
+from aiayn_book.records import load_record, repeats
 from aiayn_book.table3 import miniature
 
 NAMES = sorted(
@@ -36,6 +36,22 @@ def test_a_record_says_how_to_repeat_it(name):
     commits = record["commits"] if "commits" in record else [record["commit"]]
     assert all(len(commit) == 40 for commit in commits)
     assert record["log" if name in TRAININGS else "runs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_command_stands_only_where_it_differs(name):
+    """`command` belongs to the commit; what repeats it today stands beside it."""
+    record = load_record(name)
+    assert record.get("repeat") != record["command"]
+    assert repeats(record) == record.get("repeat", record["command"])
+
+
+def test_an_option_is_not_in_a_command_that_ran_before_it_existed():
+    """Packing came after these commits; today's default must be switched off."""
+    for number in (1, 2, 3):
+        record = load_record(f"multi30k-en-de-sorted-{number}")
+        assert "--packed-length" not in record["command"]
+        assert "--packed-length None" in repeats(record)
 
 
 @pytest.mark.parametrize("name", TRAININGS)
@@ -64,7 +80,7 @@ def test_a_record_s_command_asks_for_what_was_run(name, monkeypatch):
     for function in ("_tune_process", "_print_result"):
         monkeypatch.setattr(f"aiayn.cli.{function}", lambda _: None)
     record = load_record(name)
-    monkeypatch.setattr("sys.argv", shlex.split(record["command"]))
+    monkeypatch.setattr("sys.argv", shlex.split(repeats(record)))
     main()
     ran = TrainingConfig.from_dict(record["config"])
     assert replace(asked[0], output=ran.output, progress=ran.progress) == ran

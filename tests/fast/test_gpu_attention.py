@@ -10,6 +10,7 @@ import math
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +20,15 @@ import torch
 from torch.testing import assert_close
 
 from aiayn.errors import InputError
+from aiayn.fast import accelerate, attention
 from aiayn.fast import gpu_attention as module
-from aiayn.fast.gpu_attention import _by_eights, gpu_attention, has_kernels_for
-from aiayn.model import scaled_dot_product_attention
+from aiayn.fast.gpu_attention import (
+    _by_eights,
+    disable_cudnn_sdpa,
+    gpu_attention,
+    has_kernels_for,
+)
+from aiayn.model import MultiHeadAttention, scaled_dot_product_attention
 
 INTERPRETED = bool(os.environ.get("TRITON_INTERPRET")) and find_spec("triton")
 WHERE = [
@@ -276,3 +283,39 @@ def test_a_compiler_asks_no_length_of_keys_whether_it_divides_by_8():
         mask = torch.rand(2, 1, 5, keys) < 0.5
         assert (asked(mask) == 1)[mask].all()
     assert len(graphs) == 1
+
+
+@pytest.fixture(params=[True, False])
+def cudnn(request):
+    """Whether cuDNN may compute attention; afterwards the setting is as it was."""
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(request.param)
+    yield request.param
+    torch.backends.cuda.enable_cudnn_sdp(before)
+
+
+def test_a_gpu_makes_no_plan_for_each_shape_of_an_attention(cudnn):
+    """Until the block ends, also by an exception."""
+    with disable_cudnn_sdpa(torch.device("cpu")):
+        assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
+    with suppress(InputError), disable_cudnn_sdpa(torch.device("cuda")):
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+        raise InputError
+    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn
+
+
+def test_long_sentences_are_attended_to_without_plans(cudnn, monkeypatch):
+    """As if the model were on a GPU."""
+    torchs, seen = attention.F.scaled_dot_product_attention, []
+
+    def watched(*inputs, **options):
+        seen.append(torch.backends.cuda.cudnn_sdp_enabled())
+        return torchs(*inputs, **options)
+
+    monkeypatch.setattr(attention.F, "scaled_dot_product_attention", watched)
+    on_a_gpu = disable_cudnn_sdpa(torch.device("cuda"))
+    monkeypatch.setattr(attention, "disable_cudnn_sdpa", lambda device: on_a_gpu)
+    x = torch.randn(1, attention.MAX_SHORT + 1, 8)
+    accelerate(MultiHeadAttention(8, 2))(x, x, x)
+    assert seen == [False]
+    assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn

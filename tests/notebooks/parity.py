@@ -6,9 +6,10 @@ A cell that defines something for the first time marks it with a comment::
 
 The definition of that name in the same cell must then be the library's, apart from
 docstrings and annotations: a text explains more, a library promises more. A text may
-leave out what only guards float16, and what only checks its input (a call of a function
-``check_…``) or words an error. Its self-attention may be the paper's, where the
-library's configuration chooses one of two.
+leave out what only guards float16, and what only refuses a bad argument in words of the
+library's own: a call of a ``check_…``, an ``if`` that only raises, an ``except`` that
+ends with a ``raise``. Its self-attention may be the paper's, where the library's
+configuration chooses one of two.
 """
 
 import ast
@@ -27,7 +28,8 @@ MEANT = re.compile(r"^[ \t]*#[ \t]*parity.*", re.MULTILINE | re.IGNORECASE)
 TEXTS_NAMES = {"_self_attention": "_attention"}
 # The question before what is done for float16 alone.
 GUARD = re.compile(r"\w+\.dtype == torch\.float16")
-CHECK = re.compile(r"_?check_\w+\(")
+# A call that only refuses bad arguments.
+CHECK = re.compile(r"_?check_\w+\(.*\)", re.DOTALL)
 
 
 class _Bare(ast.NodeTransformer):
@@ -46,11 +48,12 @@ class _Bare(ast.NodeTransformer):
     def visit_If(self, node):
         self.generic_visit(node)
         guards = GUARD.fullmatch(ast.unparse(node.test))
+        guards = guards or all(isinstance(part, ast.Raise) for part in node.body)
         return (node.orelse or None) if guards else node
 
     def visit_Expr(self, node):
         self.generic_visit(node)
-        return None if CHECK.match(ast.unparse(node.value)) else node
+        return None if CHECK.fullmatch(ast.unparse(node)) else node
 
     def visit_Try(self, node):
         self.generic_visit(node)

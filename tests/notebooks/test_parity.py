@@ -34,6 +34,9 @@ def large(scores):
 
 def half(x):
     """Or a sentence."""
+    check_size(x, 2)
+    if len(x) > 9:
+        raise ValueError("Too many.")
     try:
         return halved(x)
     except IndexError:
@@ -118,7 +121,7 @@ def test_what_is_done_for_all_others_may_not_be_left_out(check):
     assert check(mark + always.replace("    number = 1e30\n", ""))
 
 
-def test_what_only_words_an_error_may_be_left_out(check):
+def test_what_only_refuses_a_bad_argument_may_be_left_out(check):
     """And not what returns something else."""
     mark = "# parity: parity_example.half\n"
     assert check(mark + "def half(x):\n    return halved(x)\n") == []

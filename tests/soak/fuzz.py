@@ -14,8 +14,7 @@ from pathlib import Path
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 PACKAGES = ["aiayn.data", "aiayn.storage", "aiayn.model.config"]
-PACKAGES += ["aiayn.parsing"]
-PACKAGES += ["aiayn.training.config", "aiayn.training.progress"]
+PACKAGES += ["aiayn.parsing", "aiayn.training.config"]
 LONGEST = 8192  # bytes of a file
 
 

@@ -29,7 +29,6 @@ from aiayn.storage import (
     read_json,
 )
 from aiayn.training import TrainingConfig
-from aiayn.training.progress import Progress
 
 LINES = [
     "a dog sees the small cat",
@@ -171,10 +170,6 @@ READERS = {
     "model's description": Reader(
         _parsed(read_config),
         lambda: _json(describe_config(TINY)),
-    ),
-    "progress": Reader(
-        _parsed(lambda value: Progress.read({"progress": value}, Path("state"))),
-        lambda: _json(vars(Progress(3, 1, 2, 5.5, 2.25, [1.0, 2.0, 3.0]))),
     ),
     "log": Reader(
         _in_file("log.jsonl", lambda path: RunFolder(path.parent).read_log()),

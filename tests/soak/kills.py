@@ -118,7 +118,8 @@ def result(output):
         for record in run.read_log()
     ]
     tensors, info = load_tensors(run.state)
-    info["progress"].pop("seconds")
+    for name in ("seconds", "timed_from"):
+        info["progress"].pop(name)
     files = {path.name: path.read_bytes() for path in sorted(output.iterdir())}
     for name in (run.state.name, run.log.name, run.config.name):
         del files[name]

@@ -105,6 +105,20 @@ def test_vega_is_announced_as_altair_looks_it_up():
         assert present[f"{library.replace('-', '')}_version"] == version
 
 
+def test_the_licences_of_what_the_site_brings_along_lie_beside_it(tmp_path):
+    offline_assets.place_licences(tmp_path / "vendor")
+    texts = {p.name: p.read_text("utf-8") for p in (tmp_path / "vendor").iterdir()}
+    assert "Apache License" in texts.pop("mathjax-licence.txt")
+    assert texts.keys() == {
+        "vega-licence.txt",
+        "vega-lite-licence.txt",
+        "vega-embed-licence.txt",
+    }
+    for text in texts.values():
+        assert "University of Washington Interactive Data Lab" in text
+        assert "THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS" in text
+
+
 def test_mathjax_is_complete_but_small(tmp_path):
     """What pages use is there; the languages nobody reads are not."""
     offline_assets.place_mathjax(tmp_path)

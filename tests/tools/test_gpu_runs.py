@@ -41,12 +41,17 @@ def test_widths_stand_with_the_scores_of_their_seeds():
         {"d_ff": width, "seed": seed, "bleu": bleu}
         for width, seed, bleu in ((5, 1, 40.04), (5, 2, 39.0), (7, 1, 40.26))
     ]
-    said = gpu_runs.width_words({"steps": 12000, "runs": runs})
-    assert (
-        "after 12,000 steps they have there, in BLEU, with 5, 40.0 and 39.0; " in said
+    tested = [{"d_ff": 5, "test_bleu": 38.0}, {"d_ff": 5, "test_bleu": 39.0}]
+    now = [a_translator(40.0, 30.0)]
+    said = gpu_runs.width_words(
+        {"steps": 12000, "runs": runs, "tested_before": tested}, now
     )
-    assert "; with 7, 40.3." in said
-    assert "means differ by 0.7, seeds of one width by up to 1.0" in said
+    assert "after 12,000 steps with other seeds, the two widths have" in said
+    assert "with 5, 40.0 and 39.0; with 7, 40.3." in said
+    assert "means differ by 0.7, and seeds of one width by up to 1.0" in said
+    assert "2 runs with 5 numbers inside had been scored on test2016" in said
+    assert "38.0, 39.0 BLEU, beside 40.0 now" in said
+    assert "mean of all 3 runs on test2016 is 39.0" in said
 
 
 def test_a_table_stands_beside_the_same_rows_of_a_processor():

@@ -1,36 +1,42 @@
-"""Who is told to stop, and what is left alone."""
+"""Ctrl-C and SIGTERM: the first is noted, the second ends the training."""
 
 import signal
 import threading
 
 import pytest
 
-from aiayn.training.interrupt import stop_request
+from aiayn.training.train import _stop_request
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(),
-    reason="Python delivers signals to the main thread alone",
+    reason="Python delivers signals to the main thread only",
 )
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_the_first_signal_is_noted_and_the_handlers_come_back(number):
+def test_the_first_signal_is_noted_and_the_second_raises(number):
     before = [signal.getsignal(one) for one in SIGNALS]
-    with stop_request() as request:
-        assert not request.made
-        assert all(signal.getsignal(one) not in before for one in SIGNALS)
+    with _stop_request() as stop:
+        assert not stop.is_set()
         signal.raise_signal(number)
-        assert request.made
-        assert [signal.getsignal(one) for one in SIGNALS] == before
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
     assert [signal.getsignal(one) for one in SIGNALS] == before
 
 
-def test_a_handler_that_python_cannot_put_back_is_left_alone(monkeypatch):
-    """Where Python runs inside of another program, that one may have set it."""
-    taken = []
-    monkeypatch.setattr(signal, "getsignal", lambda number: None)
-    monkeypatch.setattr(signal, "signal", lambda *words: taken.append(words))
-    with stop_request() as request:
-        assert not request.made
-    assert taken == []
+def test_in_another_thread_no_signal_is_handled():
+    """There, Python would refuse."""
+    noted = []
+
+    def wait():
+        with _stop_request() as stop:
+            noted.append(stop.is_set())
+
+    before = [signal.getsignal(one) for one in SIGNALS]
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join()
+    assert noted == [False]
+    assert [signal.getsignal(one) for one in SIGNALS] == before

@@ -185,12 +185,11 @@ def test_gradients_that_a_model_brings_along_are_not_the_steps(model):
     trainer.step(1, [BATCH])
     Trainer(CONFIG, twin, bos_id=1).step(1, [BATCH])
     assert_close(model.state_dict(), twin.state_dict())
-    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_without_processes_the_configuration_names_the_device(model):
     assert Trainer(CONFIG, model, bos_id=1).processes.device == torch.device("cpu")
-    with pytest.raises(InputError, match="device is one of auto, cpu, cuda and mps"):
+    with pytest.raises(InputError, match="device is one of auto, cpu, cuda"):
         Trainer(replace(CONFIG, device="gpu"), model, bos_id=1)
 
 

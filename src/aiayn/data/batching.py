@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from aiayn.data.encoding import EncodedPairs
@@ -50,9 +50,9 @@ class Batch:
             [1, 9]])
     """
 
-    source: Int64[Tensor, "batch source_length"]
+    source: Int[Tensor, "batch source_length"]
     """What the encoder reads."""
-    target: Int64[Tensor, "batch target_length"]
+    target: Int[Tensor, "batch target_length"]
     """What the decoder is to write."""
     pad_id: int = PAD_ID
     """The token that fills short rows."""
@@ -96,7 +96,7 @@ class Batch:
         """Positions within each sentence of packed rows; None: those of the row."""
         return self._positions(self.target)
 
-    def decoder_input(self, bos_id: int) -> Int64[Tensor, "batch target_length"]:
+    def decoder_input(self, bos_id: int) -> Int[Tensor, "batch target_length"]:
         """The target shifted right, with bos_id before every sentence."""
         if not self.packed:
             return shift_right(self.target, bos_id)

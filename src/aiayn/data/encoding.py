@@ -8,9 +8,8 @@ import numpy as np
 
 from aiayn.data.parallel import ParallelText
 from aiayn.data.ragged import RaggedTokens
-from aiayn.data.text import refuse_text
 from aiayn.data.tokenizer import EOS_ID, Tokenizer
-from aiayn.errors import InputError
+from aiayn.errors import InputError, refuse_text
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000

@@ -7,8 +7,8 @@ from itertools import compress
 from pathlib import Path
 from typing import Self, overload
 
-from aiayn.data.text import read_lines, refuse_text
-from aiayn.errors import InputError
+from aiayn.data.text import read_lines
+from aiayn.errors import InputError, refuse_text
 
 
 @dataclass(frozen=True)

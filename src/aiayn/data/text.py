@@ -14,20 +14,8 @@ from typing import overload
 
 import numpy as np
 
-from aiayn.errors import InputError
+from aiayn.errors import InputError, refuse_text
 from aiayn.storage import write_atomically
-
-
-def refuse_text(lines: object) -> None:
-    """Refuse one string where a list of sentences is expected.
-
-    A string is an iterable of characters, and each would be taken for a sentence.
-
-    Raises:
-        InputError: It is a string.
-    """
-    if isinstance(lines, str):
-        raise InputError("lines must be a list of sentences, not a text: give [text].")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

@@ -14,8 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aiayn.data.text import refuse_text
-from aiayn.errors import InputError
+from aiayn.errors import InputError, refuse_text
 from aiayn.storage import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.

@@ -12,8 +12,8 @@ has torch's kernel. Where there is no such GPU, the formulas below do the same.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from aiayn.fast.conditions import first_order
 
@@ -29,6 +30,7 @@ WIDTHS = (16, 32, 64, 128)
 TRITON = find_spec("triton") is not None
 # Queries and keys up to which our kernels are faster without a compiler.
 MAX_SHORT = 32
+_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def _attend(
@@ -205,9 +207,8 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-@contextmanager
-def disable_cudnn_sdpa(device: torch.device) -> Iterator[None]:
-    """Have torch choose another kernel than cuDNN's for attention inside the block.
+def disable_cudnn_sdpa(device: torch.device) -> AbstractContextManager[Any]:
+    """Have torch choose another kernel than cuDNN's for attention inside a block.
 
     cuDNN makes a plan for each shape, which costs more than it gains when the shapes of
     a training or of a search keep changing. Torch's own kernels need no plan.
@@ -215,12 +216,4 @@ def disable_cudnn_sdpa(device: torch.device) -> Iterator[None]:
     Args:
         device: On another device than a GPU nothing is changed.
     """
-    if device.type != "cuda":
-        yield
-        return
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    try:
-        yield
-    finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)
+    return sdpa_kernel(_KERNELS) if device.type == "cuda" else nullcontext()

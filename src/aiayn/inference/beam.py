@@ -43,7 +43,6 @@ from aiayn.inference.hypothesis import (
     prepare_search,
     refuse_nan,
 )
-from aiayn.model.validation import check_sizes
 
 
 def beam_search(
@@ -130,7 +129,9 @@ def beam_search_n_best(
     >>> found == sorted(found, key=lambda one: one.score, reverse=True)
     True
     """
-    check_sizes(1, beam_size=beam_size, num_best=num_best)
+    for name, size in (("beam_size", beam_size), ("num_best", num_best)):
+        if not isinstance(size, int) or size < 1:
+            raise InputError(f"{name} must be a whole number, at least 1, not {size}.")
     if num_best > beam_size:
         raise InputError(f"num_best = {num_best} is more than beam_size = {beam_size}.")
     if not 0.0 <= length_penalty <= 10.0:

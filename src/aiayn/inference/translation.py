@@ -12,8 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from aiayn.data import RaggedTokens, Tokenizer, encode_lines, map_batches
-from aiayn.data.text import refuse_text
-from aiayn.errors import InputError
+from aiayn.errors import InputError, refuse_text
 from aiayn.inference.beam import beam_search
 from aiayn.inference.greedy import greedy_search
 from aiayn.inference.hypothesis import Hypothesis, Model

@@ -103,14 +103,11 @@ class ResidualNorm(nn.Module):
         x: Float[Tensor, "*batch d_model"],
         sublayer: Callable[[Tensor], tuple[Tensor, Any]],
     ) -> tuple[Float[Tensor, "*batch d_model"], Any]:
-        """Apply the sub-layer to x and add x to what it returns.
+        """The output, and what the sub-layer returned besides: weights, or None.
 
         Args:
             x: The sequence.
             sublayer: Returns its output, and attention weights or None.
-
-        Returns:
-            The output, and the weights or None.
         """
         update, weights = sublayer(self.norm(x) if self.pre else x)
         x = x + self.dropout(update)
@@ -126,7 +123,7 @@ class EncoderLayer(nn.Module):
     \end{aligned}$$
 
     Args:
-        config: The sizes of the model that the layer is part of.
+        config: The sizes of the model.
 
     Paper: §3.1, 'Encoder'.
 
@@ -150,15 +147,12 @@ class EncoderLayer(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch length d_model"], Tensor | None]:
-        """Apply both sub-layers.
+        """The output, and the weights (batch, heads, length, length) or None.
 
         Args:
             x: The sequence.
             mask: True where a query may attend to a key.
             need_weights: Return the attention weights too.
-
-        Returns:
-            The output, and the weights (batch, heads, length, length) or None.
         """
         x, weights = self.self_attention_residual(
             x, lambda x: self.self_attention(x, x, x, mask, need_weights)
@@ -177,7 +171,7 @@ class DecoderLayer(nn.Module):
     \end{aligned}$$
 
     Args:
-        config: The sizes of the model that the layer is part of.
+        config: The sizes of the model.
 
     Paper: §3.1, 'Decoder'.
 
@@ -208,7 +202,7 @@ class DecoderLayer(nn.Module):
         need_weights: bool = False,
         cache: LayerCache | None = None,
     ) -> tuple[Float[Tensor, "batch target_length d_model"], Any, Any]:
-        """Apply the three sub-layers.
+        """The output; the weights of self-attention and of cross-attention, or None.
 
         Args:
             x: The target; with a cache, the newest token of each hypothesis.
@@ -217,10 +211,6 @@ class DecoderLayer(nn.Module):
             memory_mask: True where a target position may attend to the source.
             need_weights: Return the attention weights too.
             cache: What `init_cache` made of the encoder's output.
-
-        Returns:
-            The output, and the weights of self-attention and of cross-attention, each
-            (batch, heads, queries, keys), or None.
         """
         written = None if cache is None else cache.written
         x, self_weights = self.self_attention_residual(
@@ -257,7 +247,7 @@ class Encoder(nn.Module):
     $$z = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(x)) …)$$
 
     Args:
-        config: Sizes, and the number of layers.
+        config: The sizes of the model.
 
     Paper: §3.1.
 
@@ -280,11 +270,7 @@ class Encoder(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source_length d_model"], tuple[Tensor, ...]]:
-        """Apply the layers; `EncoderLayer.forward` explains the arguments.
-
-        Returns:
-            The encoder's output, and each layer's attention weights if asked for.
-        """
+        """The encoder's output, and each layer's attention weights if asked for."""
         all_weights = []
         for layer in self.layers:
             x, weights = layer(x, mask, need_weights)
@@ -298,7 +284,7 @@ class Decoder(nn.Module):
     $$s = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(y, z), z) …, z)$$
 
     Args:
-        config: Sizes, and the number of layers.
+        config: The sizes of the model.
 
     Paper: §3.1.
 
@@ -324,12 +310,7 @@ class Decoder(nn.Module):
         need_weights: bool = False,
         caches: list[LayerCache] | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Apply the layers; `DecoderLayer.forward` explains the arguments.
-
-        Returns:
-            The hidden states, and each layer's weights of self-attention and of
-            cross-attention if asked for.
-        """
+        """The hidden states, and each layer's weights, if they are asked for."""
         all_self, all_cross = [], []
         for layer, cache in zip(
             self.layers, caches or [None] * len(self.layers), strict=True

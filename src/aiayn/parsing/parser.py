@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
-from aiayn.data.text import refuse_text
 from aiayn.data.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise
-from aiayn.errors import InputError
+from aiayn.errors import InputError, refuse_text
 from aiayn.inference import translate
 from aiayn.inference.hypothesis import Model
 

@@ -2,14 +2,11 @@
 
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
-from aiayn.training.label_smoothing import (
-    label_smoothed_cross_entropy,
-    smoothing_floor,
-)
+from aiayn.training.label_smoothing import label_smoothed_cross_entropy
 from aiayn.training.loss import Criterion
 from aiayn.training.muon import Muon, orthogonalized
 from aiayn.training.schedule import noam_rate
-from aiayn.training.start import TrainingResult, resume_training, train
+from aiayn.training.train import TrainingResult, resume_training, train
 from aiayn.training.trainer import Trainer
 
 __all__ = [
@@ -23,6 +20,5 @@ __all__ = [
     "noam_rate",
     "orthogonalized",
     "resume_training",
-    "smoothing_floor",
     "train",
 ]

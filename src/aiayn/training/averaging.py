@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
@@ -26,8 +25,8 @@ def average_checkpoints(
         The averaged weights, summed in float64, and the last checkpoint's description.
 
     Raises:
-        InputError: There is none, or not a list of them; one cannot be read, or two
-            differ in shape.
+        InputError: The list is empty, or a single path; a file cannot be read; or two
+            models differ in shape.
 
     Paper: §6.1.
 
@@ -35,27 +34,20 @@ def average_checkpoints(
     >>> weights, info = average_checkpoints(paths[-5:])  # after a training
     """
     refuse_path(paths)
-    paths = list(paths)  # of a glob, say, which can be read but once
+    paths = list(paths)  # a generator, such as a glob, can be read only once
     if not paths:
         raise InputError("There is no checkpoint to average.")
-    total: dict[str, Tensor] = {}
-    dtypes: dict[str, torch.dtype] = {}
-    info: dict[str, Any] = {}
-    for path in paths:
+    first, info = load_tensors(paths[0])
+    shapes = {name: tensor.shape for name, tensor in first.items()}
+    total = {name: tensor.double() for name, tensor in first.items()}
+    for path in paths[1:]:
         tensors, info = load_tensors(path)
-        if total and _shapes(tensors) != _shapes(total):
+        if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
             raise InputError(
                 f"{path} holds a model of another shape than {paths[0]}: average "
                 "checkpoints of one run."
             )
-        dtypes = dtypes or {name: tensor.dtype for name, tensor in tensors.items()}
         for name, tensor in tensors.items():
-            total[name] = total.get(name, tensor.new_zeros(())) + tensor.double()
-    mean = {
-        name: (tensor / len(paths)).to(dtypes[name]) for name, tensor in total.items()
-    }
+            total[name] += tensor.double()
+    mean = {name: (t / len(paths)).to(first[name].dtype) for name, t in total.items()}
     return mean, info
-
-
-def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}

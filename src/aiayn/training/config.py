@@ -1,83 +1,62 @@
 """§5: every choice of a training run, and recipes that are known to work."""
 
-import math
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.validation import check_sizes, hold_python_numbers
+from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, read_config
 
-_COUNTS = (
-    "max_length",
-    "tokens_per_batch",
-    "accumulate",
-    "steps",
-    "warmup_steps",
-    "log_every",
-    "validate_every",
-    "keep",
-)
-
-# The least and the most that makes sense of what may also be None or zero.
-_RANGES: dict[str, tuple[float, float]] = {
-    "corpus_size": (1, math.inf),
-    "validation_sentences": (0, math.inf),
-    "packed_length": (1, math.inf),
-    "cooldown_steps": (0, math.inf),
-    "seed": (0, math.inf),
-    "threads": (1, 4096),
-    "learning_rate_scale": (0.0, 1e6),
-    "epsilon": (0.0, 1.0),
-}
+_MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Every choice of a training run.
+    """Every choice of a training run; the defaults are the paper's base training.
 
     Raises:
-        InputError: A number is out of its range, or is not whole where it has to be.
+        InputError: A value is of the wrong kind, or out of its range.
 
     Paper: §5.
 
-    >>> config = TrainingConfig.base()  # the paper's, for a GPU
-    >>> config.steps, config.warmup_steps, config.label_smoothing
-    (100000, 4000, 0.1)
-    >>> TrainingConfig.grammar(seed=2).corpus  # minutes on one core
+    >>> config = TrainingConfig()
+    >>> config.corpus, config.steps, config.warmup_steps, config.label_smoothing
+    ('wmt14', 100000, 4000, 0.1)
+    >>> TrainingConfig.grammar(seed=2).corpus  # two minutes on one core
     'grammar'
     """
 
-    corpus: str = "grammar"
-    """grammar (embedded), multi30k, tatoeba, wmt14, or a folder of your own, which has
-    to hold train.* and validation.*."""
+    corpus: str = "wmt14"
+    """grammar (embedded), multi30k, tatoeba, wmt14 (§5.1), or a folder of your own that
+    contains train.* and validation.*."""
     source: str = "en"
     """Language to translate from."""
     target: str = "de"
     """Language to translate into; trees, to parse (§6.3)."""
     corpus_size: int | None = None
-    """Training pairs to take (grammar: to make); None: all that there are."""
-    output: Path = Path("runs/latest")
+    """Number of training pairs (grammar: to generate); None: all."""
+    output: Path = Path("runs/base")
     """Folder for configuration, tokenizer, log and checkpoints."""
-    model: TransformerConfig = field(default_factory=TransformerConfig.tiny)
-    """The model's sizes; its vocab_size is that of the tokenizer too."""
+    model: TransformerConfig = field(default_factory=TransformerConfig)
+    """The model's sizes (§3); the tokenizer is trained with its vocab_size."""
     max_length: int = 256
-    """Pieces; longer pairs are left out: of training, which counts them, and of
-    validation, its loss and its BLEU."""
+    """Longest sentence, in pieces; longer pairs are left out of training, which logs
+    how many there are, and of validation."""
     tokens_per_batch: int = 25_000
-    """Most source and most target tokens in a batch, padding included (§5.1)."""
+    """Largest number of tokens of a batch on either side, padding included (§5.1)."""
     packed_length: int | None = None
-    """Pieces of a row that several pairs fill; None: one pair, and padding."""
+    """Length of rows into which several pairs are packed; None: one pair a row."""
     accumulate: int = 1
-    """Batches whose gradients are added up before the weights move."""
+    """Batches whose gradients are added up for one optimizer step."""
     steps: int = 100_000
     """Optimizer steps (§5.2)."""
     warmup_steps: int = 4000
     """Steps in which the learning rate rises (§5.3)."""
     cooldown_steps: int = 0
-    """Last steps, at most all, in which the rate falls to zero (not in the paper)."""
+    """Last steps, in which the learning rate falls to zero (not in the paper)."""
     learning_rate_scale: float = 1.0
     """Factor on the paper's learning rate, equation (3)."""
     optimizer: Literal["adam", "muon"] = "adam"
@@ -86,7 +65,7 @@ class TrainingConfig:
     betas: tuple[float, float] = (0.9, 0.98)
     """Adam's decay rates (§5.3)."""
     epsilon: float = 1e-9
-    """What Adam adds to its denominator (§5.3)."""
+    """The ε in Adam's denominator (§5.3)."""
     clip_norm: float | None = None
     """Largest norm of a gradient; None: not clipped, as in the paper."""
     label_smoothing: float = 0.1
@@ -100,97 +79,57 @@ class TrainingConfig:
     keep: int = 5
     """Checkpoints to keep, and to average at the end (§6.1)."""
     seed: int = 1
-    """Weights, order of the batches and dropout follow from it."""
+    """Decides the initial weights, the order of the batches, and dropout."""
     device: str = "auto"
     """auto, cpu, cuda or mps."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """bf16: torch's autocast to bfloat16; auto: where the device multiplies it fast."""
+    """bf16: torch's autocast to bfloat16; auto: bf16 where the device is fast at it. A
+    run keeps the precision that it begins with."""
     fast: bool = True
     """Accelerate the model (`aiayn.fast`); False computes with the plain classes."""
     compile: bool = False
     """Compile the model with torch.compile; meant for a GPU."""
     threads: int | None = None
-    """Threads of a CPU, which its process keeps afterwards; None: torch's choice."""
+    """Threads of the CPU during the training; None: as torch has it."""
     progress: bool = True
     """Show a progress bar, where there is a terminal."""
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
-        if not isinstance(self.model, TransformerConfig):
-            raise InputError(
-                "model must be a configuration, such as TransformerConfig.base(), not "
-                f"{self.model!r:.60}."
-            )
-        check_sizes(1, **{name: getattr(self, name) for name in _COUNTS})
-        _check_kinds(self)
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                limits = (
-                    f"be at least {low:g}"
-                    if high == math.inf
-                    else f"lie between {low:g} and {high:g}"
-                )
-                raise InputError(f"{name} must {limits}, not {value}.")
-        if self.packed_length and self.packed_length > self.tokens_per_batch:
-            raise InputError(
-                f"A row of packed_length = {self.packed_length} does not fit into "
-                f"tokens_per_batch = {self.tokens_per_batch}: allow more there, or "
-                "shorten the rows."
-            )
-        if self.clip_norm is not None and not 0.0 < self.clip_norm < float("inf"):
-            raise InputError(
-                "clip_norm must be larger than 0, which leaves nothing of a gradient, "
-                f"and finite, not {self.clip_norm}: leave it out (None), not to clip."
-            )
-        if not _are_betas(self.betas):
-            raise InputError(
-                f"betas are two numbers in [0, 1), not {self.betas!r:.60}."
-            )
-        if self.optimizer not in ("adam", "muon"):
-            raise InputError(f"optimizer is adam or muon, not {self.optimizer!r:.60}.")
-        if self.precision not in ("fp32", "bf16", "auto"):
-            raise InputError(
-                f"precision is fp32, bf16 or auto, not {self.precision!r}."
-            )
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise InputError(
-                "label_smoothing is a probability in [0, 1), not "
-                f"{self.label_smoothing}."
-            )
-        if self.source == self.target:
-            raise InputError(
-                f"source and target are both {self.source!r}: name two languages."
-            )
+        for part in fields(self):
+            _check(part.name, part.type, getattr(self, part.name))
+        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+            raise InputError(f"betas are two numbers in [0, 1), not {self.betas}.")
+        if self.label_smoothing >= 1.0:
+            raise InputError(f"label_smoothing is {self.label_smoothing}, and not < 1.")
+        if self.clip_norm == 0.0:
+            raise InputError("clip_norm must be larger than 0, or None: not clipped.")
 
     @property
     def first_validation(self) -> int:
-        """The step after which something is saved for the first time."""
+        """The step of the first checkpoint."""
         return min(self.validate_every, self.steps)
 
     def as_dict(self) -> dict[str, Any]:
-        """The configuration as JSON can hold it."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        model = describe_config(self.model)
-        texts = {"corpus": str(self.corpus), "output": str(self.output)}  # may be paths
-        return values | texts | {"model": model}
+        """The configuration in types that JSON has."""
+        texts = {"corpus": str(self.corpus), "output": str(self.output)}  # or paths
+        return vars(self) | texts | {"model": describe_config(self.model)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
-        """What `as_dict` gave.
+        """The configuration that `as_dict` described.
 
         Raises:
             InputError: It is not such a dictionary, or one of another version.
         """
         try:
-            values = dict(values)
-            if "plain" in values:  # of the first edition
-                values["fast"] = not values.pop("plain")
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
                 "betas": tuple(values["betas"]),
             }
+            if "plain" in choices:  # written by the first edition
+                choices["fast"] = not choices.pop("plain")
             return cls(**choices)
         except (TypeError, KeyError) as error:
             raise InputError(f"This is no training configuration: {error}.") from None
@@ -198,18 +137,17 @@ class TrainingConfig:
     @classmethod
     def grammar(cls, **changes) -> "TrainingConfig":
         """The embedded corpus: no download, a minute or two on one core."""
-        # In so short a time, many small steps teach more than few large ones, and pairs
-        # not seen before more than the same again; packed rows bring sentences of all
-        # lengths into each small batch; nearly all words are whole pieces; nothing is
-        # dropped: so few steps see each pair little more than once; and with Muon a
-        # narrower model learns as much in less time (chapter 14).
+        # In so short a time, many small steps teach more than few large ones, and new
+        # pairs more than repeated ones. Packed rows bring sentences of all lengths into
+        # each small batch. Each pair is seen little more than once, so that no dropout
+        # is needed. With Muon, a narrower model learns as much in less time (chapter
+        # 14).
+        sizes = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(
-                vocab_size=2500, d_model=96, d_ff=384, dropout=0.0
-            ),
+            model=TransformerConfig.tiny(**sizes, dropout=0.0),
             tokens_per_batch=512,
             packed_length=24,
             steps=2400,
@@ -226,10 +164,10 @@ class TrainingConfig:
     @classmethod
     def multi30k(cls, **changes) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
-        # Few captions: a narrow model is the last to learn them by heart (Wu et al.,
-        # 2021), with rotary positions it learns more in fewer steps (chapter 21), small
-        # batches make more of each caption, packed rows bring captions of all lengths
-        # into each batch, and the falling rate gathers it in.
+        # There are few captions, and a narrow model overfits them least (Wu et al.,
+        # 2021). Rotary positions need fewer steps (chapter 21), small batches learn
+        # more from each caption, and packed rows bring captions of all lengths into
+        # each batch. The last gain comes from the cooldown of the learning rate.
         config = cls(
             corpus="multi30k",
             output=Path("runs/multi30k"),
@@ -255,48 +193,23 @@ class TrainingConfig:
 
     @classmethod
     def base(cls, **changes) -> "TrainingConfig":
-        """The paper's base model and training on WMT 2014: 100,000 steps, for a GPU."""
-        config = cls(
-            corpus="wmt14",
-            output=Path("runs/base"),
-            model=TransformerConfig.base(),
-            precision="bf16",
-            compile=True,
-        )
-        return replace(config, **changes)
+        """The paper's base training on WMT 2014, compiled and in bf16 for a GPU."""
+        return replace(cls(precision="bf16", compile=True), **changes)
 
 
-# What a field may hold, by its annotation, and in words.
-_KINDS: dict[Any, tuple[Any, str]] = {
-    int: (int, "a whole number"),
-    int | None: (int | None, "a whole number or None"),
-    float: (int | float, "a number"),
-    float | None: (int | float | None, "a number or None"),
-    bool: (bool, "True or False"),
-    str: (str | Path, "a text"),
-    Path: (str | Path, "a path"),
-}
-
-
-def _check_kinds(config: TrainingConfig) -> None:
-    """Refuse what config.json could not hold, or nobody could read back from it.
-
-    1e5 is no whole number in Python, and NumPy's float32 is no number in JSON.
-    """
-    for part in fields(config):
-        if part.type not in _KINDS:
-            continue
-        value, (kind, words) = getattr(config, part.name), _KINDS[part.type]
-        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
-            raise InputError(f"{part.name} must be {words}, not {value!r:.60}.")
-        if isinstance(value, int) and value >= 2**63:
-            raise InputError(f"{part.name} must be smaller than 2**63.")
-
-
-def _are_betas(values: Any) -> bool:
-    """Whether they are two shares that Adam keeps of its means."""
-    return (
-        isinstance(values, tuple | list)
-        and len(values) == 2
-        and all(isinstance(v, int | float) and 0.0 <= v < 1.0 for v in values)
-    )
+def _check(name: str, annotation: Any, value: Any) -> None:
+    """Refuse numbers that are out of range or not whole, and unknown choices."""
+    kinds = get_args(annotation) or (annotation,)
+    if get_origin(annotation) is Literal:
+        fits, words = value in kinds, f"one of {', '.join(kinds)}"
+    elif int in kinds:
+        lowest = 0 if name in _MAY_BE_ZERO else 1
+        fits = type(value) is int and value >= lowest
+        words = f"a whole number, at least {lowest}"
+    elif kinds[0] is float and get_origin(annotation) is not tuple:
+        fits = isinstance(value, int | float) and value >= 0
+        words = "a number, at least 0"
+    else:
+        return
+    if not fits and not (value is None and NoneType in kinds):
+        raise InputError(f"{name} must be {words}, not {value!r:.60}.")

@@ -1,11 +1,11 @@
 r"""Muon, an optimizer for the weights of linear layers (not in the paper).
 
-To Adam a weight matrix is so many numbers; to Muon it is a map. Where the mean gradient
-is $U Σ V^⊤$, Muon moves the weights along $U V^⊤$, in every direction by as much: what
-few examples ask for is learned as fast as what all of them ask for. That takes no
-singular value decomposition. A polynomial in the matrix brings its singular values near
-to 1, by a handful of products, and all matrices of one shape share each of them.
-Chapter 14 derives it.
+Adam treats a weight matrix as unrelated numbers; Muon treats it as a linear map. If the
+mean gradient is $U Σ V^⊤$, Muon updates the weights by $U V^⊤$, which changes them by
+the same amount in every direction: what few examples require is learned as fast as what
+all of them require. No singular value decomposition is needed. A polynomial in the
+matrix brings all singular values close to 1, by a few matrix products, each of which
+serves all matrices of one shape. Chapter 14 derives it.
 """
 
 from collections import defaultdict
@@ -18,32 +18,33 @@ from torch import Tensor, nn
 
 from aiayn.errors import InputError
 
-# Jordan's numbers: steep at 0, and after some times near 1. He takes five; four taught
-# the grammar as well.
+# Jordan's polynomial, which is steep at 0 and close to 1 after some iterations. He
+# takes five; on the grammar, four gave the same loss.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-TIMES = 4
+ITERATIONS = 4
 
-# How large the numbers of a step are, for a rate of 1. Adam's usually have 0.2 to 0.4
-# (Liu et al., 2025); a little less did better on the grammar, at Adam's rate.
-SIZE = 0.16
+# Root mean square of an update at a learning rate of 1. Adam's is usually 0.2 to 0.4
+# (Liu et al., 2025); a smaller one gave a lower loss on the grammar.
+UPDATE_SIZE = 0.16
 
 
 def orthogonalized(
     matrices: Float[Tensor, "batch outputs inputs"],
 ) -> Float[Tensor, "batch outputs inputs"]:
-    r"""Nearly $U V^⊤$ of each matrix $U Σ V^⊤$, by products alone.
+    r"""Approximately $U V^⊤$ of each matrix $U Σ V^⊤$, by matrix products only.
+
+    The matrix is divided by its norm. Then each singular value s is changed four times:
 
     $$s ← 3.4445\, s - 4.7750\, s^3 + 2.0315\, s^5$$
 
-    is what becomes, four times, of each singular value s of a matrix divided by its
-    norm. Those above a 150th end between 0.68 and 1.21; much smaller ones stay small,
-    and a matrix of zeros stays what it is.
+    Singular values above 1/150 of the norm end between 0.68 and 1.21. Much smaller ones
+    stay small, and a matrix of zeros stays zero.
 
     Args:
-        matrices: Any number of them, of one shape.
+        matrices: Any number of matrices of one shape.
 
     Returns:
-        As many, of the same shape and type.
+        As many matrices of the same shape and type.
 
     Not in the paper: Jordan et al. (2024).
 
@@ -52,34 +53,36 @@ def orthogonalized(
              [0.0000, 0.6872]]])
     """
     tall = matrices.size(1) > matrices.size(2)
-    wide = matrices.mT if tall else matrices  # its square is the smaller one
+    wide = matrices.mT if tall else matrices  # (batch, smaller, larger)
     a, b, c = COEFFICIENTS
     x = wide / wide.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
-    for _ in range(TIMES):
-        square = x @ x.mT
+    for _ in range(ITERATIONS):
+        square = x @ x.mT  # (batch, smaller, smaller)
         polynomial = torch.baddbmm(square, square, square, beta=b, alpha=c)
         x = torch.baddbmm(x, polynomial, x, beta=a)
     return x.mT if tall else x
 
 
 class Muon(torch.optim.Optimizer):
-    r"""Steps that stretch nothing: the running mean of the gradient, orthogonalized.
+    r"""An optimizer whose update is the orthogonalized running mean of the gradient.
 
     $$m ← μ m + (1 - μ)\, g, \qquad
       W ← W - 0.16\, η \sqrt{\max(inputs, outputs)} \; U V^⊤$$
 
-    where $U Σ V^⊤ = μ m + (1 - μ)\, g$, the mean as it would be if the next gradient
-    were like this one. The root makes the numbers of a step equally large whatever the
-    shape, about as large as Adam's, so that one rate η serves both (Liu et al., 2025).
+    where $U Σ V^⊤ = μ m + (1 - μ)\, g$ is the mean as it would be if the next gradient
+    equalled this one (Nesterov's momentum). The square root gives updates of the same
+    size for matrices of every shape, about as large as Adam's, so that both can use the
+    same learning rate η (Liu et al., 2025).
 
     Args:
-        matrices: Weights of two dimensions, or groups of them, as torch has it.
-        lr: The rate η.
+        matrices: Weights of two dimensions, or parameter groups of such weights.
+        lr: The learning rate η.
         momentum: μ.
-        dtype: Of the products, such as torch.bfloat16; None: the weights' own.
+        dtype: The type of the matrix products, such as torch.bfloat16; None: the
+            weights' own.
 
     Raises:
-        InputError: A weight has another number of dimensions than two.
+        InputError: A weight does not have two dimensions.
 
     Not in the paper: Jordan et al. (2024).
 
@@ -98,36 +101,29 @@ class Muon(torch.optim.Optimizer):
         defaults = {"lr": lr, "momentum": momentum, "dtype": dtype}
         super().__init__(matrices, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take up a state; one from before groups had a dtype gets the default."""
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("dtype", self.defaults.get("dtype"))
-
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Move these too.
+        """Add a group of weights.
 
         Args:
-            param_group: Weights, as ``"params"``, and what shall be otherwise for them.
+            param_group: The weights as ``"params"``, and options that differ for them.
 
         Raises:
-            InputError: As of the class; nothing has been added then.
+            InputError: As for the class.
         """
         super().add_param_group(param_group)
         for weight in self.param_groups[-1]["params"]:
             if weight.dim() != 2:
-                self.param_groups.pop()
                 raise InputError(
-                    "Muon moves matrices, not a weight of shape "
+                    "Muon updates matrices, not a weight of shape "
                     f"{tuple(weight.shape)}: give those to another optimizer."
                 )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move every matrix that has a gradient.
+        """Update every matrix that has a gradient.
 
         Args:
-            closure: What computes loss and gradients anew, before the step; or None.
+            closure: Computes the loss and its gradients again, before the step.
 
         Returns:
             The closure's loss; None without one.
@@ -137,36 +133,30 @@ class Muon(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            alike = defaultdict(list)
+            by_shape = defaultdict(list)
             for weight in group["params"]:
                 if weight.grad is not None:
-                    alike[weight.shape].append(weight)
-            for weights in alike.values():
-                self._move(weights, group["lr"], group["momentum"], group["dtype"])
+                    by_shape[weight.shape].append(weight)
+            for weights in by_shape.values():
+                self._update(weights, group)
         return loss
 
     def mean(self, weight: nn.Parameter) -> Float[Tensor, "outputs inputs"]:
-        """The running mean of its gradients; zeros before the first."""
+        """The running mean of a weight's gradients; zeros before the first step."""
         state: dict[str, Any] = self.state[weight]
         if not state:
             state["mean"] = torch.zeros_like(weight)
         return state["mean"]
 
-    def _move(
-        self,
-        weights: list[nn.Parameter],
-        lr: float,
-        momentum: float,
-        dtype: torch.dtype | None,
-    ) -> None:
-        """One step of matrices of one shape, stacked."""
-        ahead = []
+    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+        """Update matrices of one shape, whose products are computed together."""
+        momentum, dtype, ahead = group["momentum"], group["dtype"], []
         for weight in weights:
             gradient = cast(Tensor, weight.grad)
             mean = self.mean(weight).lerp_(gradient, 1 - momentum)
             ahead.append(gradient.lerp(mean, momentum))
-        stack = torch.stack(ahead)
-        steps = orthogonalized(stack.to(dtype or stack.dtype)).to(stack)
-        length = SIZE * lr * max(stack.shape[1:]) ** 0.5
-        for weight, step in zip(weights, steps, strict=True):
-            weight.sub_(step, alpha=length)
+        stack = torch.stack(ahead)  # (matrices, outputs, inputs)
+        updates = orthogonalized(stack.to(dtype or stack.dtype)).to(stack)
+        size = UPDATE_SIZE * group["lr"] * max(stack.shape[1:]) ** 0.5
+        for weight, update in zip(weights, updates, strict=True):
+            weight.sub_(update, alpha=size)

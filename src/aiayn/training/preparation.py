@@ -1,4 +1,4 @@
-"""§5.1: what must stand before the first step: folder, corpus, vocabulary, batches."""
+"""§5.1: what a training needs before its first step: folder, vocabulary and batches."""
 
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -32,168 +32,125 @@ class TrainingData:
     training: TokenBatches
     validation: TokenBatches
     to_translate: ParallelText
-    """Validation pairs that BLEU is computed on."""
+    """Validation pairs on which BLEU is computed."""
     description: dict[str, Any]
     """Sizes, for the log's first record."""
 
 
-def check_model(config: TrainingConfig) -> None:
-    """Refuse a model that does not go with these batches.
-
-    Raises:
-        InputError: Its padding is not the tokenizer's.
-    """
-    if config.model.pad_id != PAD_ID:
-        raise InputError(
-            f"model.pad_id is {config.model.pad_id}, but batches of text are padded "
-            f"with {PAD_ID}, as the tokenizer has it: leave it out."
-        )
-
-
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
-    """Write a new run's configuration into its folder, which is there.
+    """Write a new run's configuration into its folder.
 
     Raises:
-        InputError: There is a run in it, or a model of `save_translator`.
+        InputError: The folder holds a run, or a model of `save_translator`.
     """
     if not run.is_free():
         raise InputError(
-            f"{run.path} holds a run already: continue it with 'aiayn resume "
-            f"{run.path}', or choose another --output."
-            if run.config.is_file()
-            else f"{run.path} holds a trained model, which would be lost: choose "
-            "another --output."
+            f"{run.path} holds a run or a model already: continue a run with 'aiayn "
+            f"resume {run.path}', or choose another --output."
         )
     group.wait()  # until every process has looked
     if group.is_main:
-        run.tokenizer.unlink(missing_ok=True)
-        for path in run.path.glob("pairs.*.npy"):
-            path.unlink()
-        run.log.unlink(missing_ok=True)
+        for path in (run.tokenizer, run.log, *run.path.glob("pairs.*.npy")):
+            path.unlink(missing_ok=True)
         write_json(run.config, config.as_dict(), make_folder=False)
 
 
 def prepare_data(
     config: TrainingConfig, run: RunFolder, group: Processes
 ) -> TrainingData:
-    """Load the corpus, learn or load its vocabulary, and cut it into batches.
+    """Load the corpus, train or load its tokenizer, and cut the pairs into batches.
 
     Raises:
-        InputError: The corpus cannot be had or read, is empty, has no validation text,
-            or has pairs that are too long for the model.
+        InputError: The corpus cannot be loaded, has no validation text, or has pairs
+            that are too long; or the model does not fit the configuration.
     """
-    options = {}
-    if config.corpus == "grammar" and config.corpus_size is not None:
-        options["size"] = config.corpus_size
-    if not group.is_main:
-        group.wait()  # the first fetches it and puts it together
-    corpus = load_corpus(
-        config.corpus, source=config.source, target=config.target, **options
-    )
-    if group.is_main:
-        group.wait()  # here the others begin
-    # Both before anything is made of one: to encode a large corpus takes its time.
+    _check_model(config)
+    makes_pairs = config.corpus == "grammar" and config.corpus_size is not None
+    options = {"size": config.corpus_size} if makes_pairs else {}
+    languages = {"source": config.source, "target": config.target}
+    with group.main_first():  # it downloads the corpus for all
+        corpus = load_corpus(config.corpus, **languages, **options)
+    # Both are looked up here, because what follows takes long for a large corpus.
     text, validation_text = corpus.train[: config.corpus_size], corpus.validation
-    if group.is_main and not run.tokenizer.exists():
-        tokenizer = Tokenizer.train(
-            chain(text.source, text.target),
-            config.model.vocab_size,
-            whole_symbols=config.target == TREES,
-        )
-        run.require()
-        tokenizer.save(run.tokenizer)
-    group.wait()
-    tokenizer = Tokenizer.load(run.tokenizer)
-    training = _encode(text, tokenizer, config, run, group)
-    validation, _ = encode_pairs(validation_text, tokenizer, config.max_length)
-    for pairs in (training, validation):
-        _check_lengths(pairs, config)
-    batches = TokenBatches(training, config.tokens_per_batch, seed=config.seed)
-    kept = int((training.source.tokens == EOS_ID).sum())  # of a packed row, each one
+    with group.main_first():
+        if not run.tokenizer.exists():
+            lines = chain(text.source, text.target)
+            size, trees = config.model.vocab_size, config.target == TREES
+            Tokenizer.train(lines, size, whole_symbols=trees).save(run.tokenizer)
+        tokenizer = Tokenizer.load(run.tokenizer)
+    with group.main_first():
+        pairs = _encode(text, tokenizer, config, run)
+    held_out, _ = encode_pairs(validation_text, tokenizer, config.max_length)
+    limit, most, seed = config.tokens_per_batch, config.max_length, config.seed
+    # No gradient is kept, and a GPU is faster with larger batches.
+    larger = limit * 4 if group.device.type == "cuda" else limit
+    training = TokenBatches(pairs, limit, seed=seed)
+    kept = int((pairs.source.tokens == EOS_ID).sum())  # a row may hold several pairs
     return TrainingData(
         tokenizer,
-        batches,
-        TokenBatches(validation, config.tokens_per_batch, seed=config.seed),
-        short_pairs(
-            validation_text,
-            tokenizer,
-            config.max_length,
-            config.validation_sentences,
-        ),
+        training,
+        TokenBatches(held_out, larger, seed=seed),
+        short_pairs(validation_text, tokenizer, most, config.validation_sentences),
         {
             "pairs": kept,
             "too_long": len(text) - kept,
-            "batches": len(batches),
-            "target_tokens": batches.target_tokens,
-            "padding_share": batches.padding_share(),
+            "batches": len(training),
+            "target_tokens": training.target_tokens,
+            "padding_share": training.padding_share(),
             "vocab_size": tokenizer.vocab_size,
         },
     )
 
 
-def _check_lengths(pairs: EncodedPairs, config: TrainingConfig) -> None:
-    """Refuse pairs for which a learned table of positions has no rows."""
-    model = config.model
-    if model.positions != "learned":
-        return
-    longest = max(
-        int(side.lengths.max(initial=0)) for side in (pairs.source, pairs.target)
-    )
-    if longest > model.max_length:
-        packed = config.packed_length is not None
-        raise InputError(
-            f"The longest {'row' if packed else 'pair'} has {longest} tokens on a "
-            "side, more than the model's table of learned positions, model.max_length "
-            f"= {model.max_length}: allow more there, or "
-            f"{'shorten rows' if packed else 'leave out long pairs'} with "
-            f"{'packed_length' if packed else 'max_length'}."
-        )
-
-
 def short_pairs(
     text: ParallelText, tokenizer: Tokenizer, max_length: int, count: int | None = None
 ) -> ParallelText:
-    """The first pairs of which neither side has more pieces, end included.
+    """The first pairs of which neither side is longer than a training allows.
 
     Args:
         text: The pairs.
-        tokenizer: What cuts them into pieces.
-        max_length: The most pieces.
+        tokenizer: Splits them into pieces.
+        max_length: The largest number of pieces, EOS included.
         count: How many pairs; None: all.
     """
-    short = (
-        pair
-        for pair in text
-        if max(len(tokenizer.encode(side)) for side in pair) < max_length
-    )
-    kept = list(islice(short, count))
+
+    def is_short(pair: tuple[str, str]) -> bool:
+        return max(len(tokenizer.encode(side)) for side in pair) < max_length
+
+    kept = list(islice(filter(is_short, text), count))
     return ParallelText(tuple(s for s, _ in kept), tuple(t for _, t in kept))
 
 
+def _check_model(config: TrainingConfig) -> None:
+    model = config.model
+    if model.pad_id != PAD_ID:
+        raise InputError(
+            f"model.pad_id is {model.pad_id}, but the tokenizer's is {PAD_ID}."
+        )
+    longest = max(config.max_length, config.packed_length or 0)
+    if model.positions == "learned" and model.max_length < longest:
+        raise InputError(
+            f"The model has {model.max_length} learned positions, and rows may have "
+            f"{longest} tokens: increase model.max_length, or decrease max_length or "
+            "packed_length."
+        )
+
+
 def _encode(
-    text: ParallelText,
-    tokenizer: Tokenizer,
-    config: TrainingConfig,
-    run: RunFolder,
-    group: Processes,
+    text: ParallelText, tokenizer: Tokenizer, config: TrainingConfig, run: RunFolder
 ) -> EncodedPairs:
-    """The training pairs as ids, packed into rows if that is wanted.
+    """The training pairs as ids, packed into rows if the configuration says so.
 
-    Of a corpus that stays on disk, one process encodes all pairs into the run's folder,
-    and the others read them there; so does a resumed run.
+    If the corpus is so large that it stays on disk, the ids of all pairs are written
+    into the run's folder once, where all processes read them, as does a resumed run.
     """
-
-    def encode() -> EncodedPairs:
+    on_disk, packed = isinstance(text.source, MemmapLines), config.packed_length
+    if not on_disk or len(list(run.path.glob("pairs.*.npy"))) < 4:
         pairs, _ = encode_pairs(text, tokenizer, config.max_length)
-        length = config.packed_length
-        return pairs if length is None else pack_pairs(pairs, length)
-
-    if not isinstance(text.source, MemmapLines):
-        return encode()
-    if group.is_main and len(list(run.path.glob("pairs.*.npy"))) < 4:
-        pairs = encode()
-        run.require()
+        pairs = pairs if packed is None else pack_pairs(pairs, packed)
+        if not on_disk:
+            return pairs
         pairs.source.save(run.pairs["source"])
         pairs.target.save(run.pairs["target"])
-    group.wait()
-    return EncodedPairs(**{side: RaggedTokens.open(p) for side, p in run.pairs.items()})
+    sides = {side: RaggedTokens.open(path) for side, path in run.pairs.items()}
+    return EncodedPairs(**sides, packed=packed is not None)

@@ -4,7 +4,7 @@ from aiayn.errors import InputError
 
 
 def noam_rate(step: int, d_model: int, warmup_steps: int = 4000) -> float:
-    r"""The learning rate at a step: a straight line up, then an inverse square root.
+    r"""The learning rate at a step: a linear rise, then an inverse square root.
 
     $$lrate = d_\text{model}^{-0.5} · \min(step^{-0.5}, step · warmup\_steps^{-1.5})$$
 

@@ -197,10 +197,7 @@ class Trainer:
         return self.train_step([Batch(source, target, self.criterion.pad_id)])
 
     def _own_rows(self, batch: Batch) -> tuple[Tensor, Tensor, list[Tensor], float]:
-        """This process's rows on its device, where they have tokens, and their share.
-
-        The share is 0 for a process that gets a row only because there are too few.
-        """
+        """This process's rows, and their share, which is 0 if there are too few."""
         rank, world_size = self.processes.rank, self.processes.world_size
         enough = len(batch) > rank
         rows = slice(rank, None, world_size) if enough else slice(1)

@@ -296,7 +296,7 @@ def influence(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 def influence_maps(by_attention: Tensor, by_convolution: Tensor) -> list[Svg]:
     """Which outputs depend on which inputs, in one layer of each kind."""
-    names = [str(place) for place in range(1, len(by_attention) + 1)]
+    names = [str(position) for position in range(len(by_attention))]
     told = "Rows are outputs and columns inputs. "
     return [
         _shaded(
@@ -396,7 +396,7 @@ def settle_attention(attention: Attention) -> None:
         "s3.2-attention",
         holds=same_order and inside.all().item() and off_one < 1e-12,
         expected="weights that rank as the scores do and sum to one, and outputs "
-        "among the values",
+        "within the range of the values",
         measured=f"same ranking: {same_order}; {inside.sum()} of {inside.numel()} "
         f"outputs within the values' range; rows sum to one within {off_one:.1g}",
         scale="derivation",

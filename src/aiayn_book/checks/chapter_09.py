@@ -90,8 +90,8 @@ move_on = FunctionCheck(
         ),
         Mistake(
             lambda vectors, k: vectors.roll(-k, dims=0),
-            "the rows have moved up. The rows need not be neighbouring places, and the "
-            "last one has no next row: turn the hands within each row.",
+            "the rows have moved up. The rows need not be neighbouring positions, and "
+            "the last one has no next row: turn the hands within each row.",
         ),
     ),
 )

@@ -66,7 +66,7 @@ def positions_explorer(
 <div class="clocks">
 {_clocks(places, position, ahead)}
 </div>
-<div class="stripes"><img alt="{_STRIPES}" src="{_picture(places)}">\
+<div class="stripes"><img alt="{_STRIPES}" src="{as_png(places.T)}">\
 {_marker("now", position, len(places))}{_marker("then", position + ahead, len(places))}\
 </div>
 <p class="scale"><span>position 0</span>\
@@ -124,13 +124,18 @@ def _sentence(table: np.ndarray, position: int, ahead: int) -> str:
     )
 
 
-def _picture(table: np.ndarray) -> str:
-    """The table as an image of one pixel a number: above zero pink, below grey."""
+def as_png(table: np.ndarray) -> str:
+    """A matrix as an image of one pixel a number: above zero pink, below grey.
+
+    Returns:
+        A data address, which an image's ``src`` or ``href`` can name. A number has its
+        colour's full strength at 1 or -1; zero is transparent.
+    """
     above, below = (
         np.array([int(colour.mark[i : i + 2], 16) for i in (1, 3, 5)])
         for colour in (WEIGHT, NEUTRAL)
     )
-    values = table.T[:, :, None]  # (d_model, positions, 1)
+    values = table[:, :, None]  # (rows, columns, 1)
     hue = np.where(values > 0, above, below)
     strength = np.abs(values).clip(0, 1) * 255
     pixels = np.concatenate([hue, strength], axis=2).round().astype(np.uint8)

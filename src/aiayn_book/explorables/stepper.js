@@ -30,7 +30,8 @@ enliven("stepper", (root, { read, written, candidates, maps }) => {
       row.classList.toggle("now", i === step - 1);
       all(row, "td > span").forEach((cell, j) => {
         const share = chosen.reduce((sum, table) => sum + table[i][j], 0) / chosen.length;
-        cell.textContent = percent(share);
+        cell.textContent = percent(share) || "";
+        cell.classList.toggle("strong", share >= 0.8);
         cell.style.setProperty("--share", share);
       });
     });

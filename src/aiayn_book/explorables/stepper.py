@@ -21,6 +21,7 @@ from aiayn_book.explorables.base import (
 from aiayn_book.html import escape
 
 _CANDIDATES = 4
+_STRONG = 0.8  # from this weight on, white letters read better
 
 
 def decoder_stepper(
@@ -71,8 +72,8 @@ def decoder_stepper(
         for row, tokens in zip(chances, best, strict=True)
     ]
     read, written, source = map(list, (read_tokens, written_tokens, source_tokens))
-    to_words = _map("Looks at the source, in %", cross[-1], source, written, step)
-    to_own = _map("Looks at what was read, in %", own[-1], read, written, step)
+    to_words = _map("Attention to the source, in %", cross[-1], source, written, step)
+    to_own = _map("Attention to what was read, in %", own[-1], read, written, step)
     body = f"""{_controls(step, steps, *cross.shape[:2])}
 {status(_sentence(step, read, written, candidates))}
 <table class="chances"><caption>Most probable next tokens</caption>
@@ -160,7 +161,9 @@ def _map(
     def cell(i: int, j: int, share: float) -> str:
         if own and j > i:
             return "<td></td>"
-        return f'<td><span style="--share: {share:.4f}">{_percent(share)}</span></td>'
+        strong = ' class="strong"' if share >= _STRONG else ""
+        text = _percent(share) or ""
+        return f'<td><span{strong} style="--share: {share:.4f}">{text}</span></td>'
 
     rows = "\n".join(
         f'<tr{kind(i)}><th scope="row">{escape(word)}</th>'

@@ -21,9 +21,11 @@ def load_record(name: str) -> dict[str, Any]:
         name: The record's file without its ending.
 
     Returns:
-        command and commit; of Table 3, which took more than one, commits and machines,
-        both lists. Of a translator also config, log (one dictionary a line of
-        the run's log; the first names the machine), test (the score) and samples
+        command and commit, which belong together; where today's package needs
+        another command for the same run, also repeat (see `repeats`). Of Table 3,
+        which took more than one, commits and machines, both lists. Of a translator also
+        config, log (one dictionary a line of the run's log; the first names the
+        machine), test (the score) and samples
         (sentence and translation); of the one in the page, instead of samples, what
         its page shows (see tools/record_live.py). Of the searches machine, trained_by
         (a command) and runs (one dictionary a folder of checkpoints). Of the others
@@ -45,3 +47,12 @@ def load_record(name: str) -> dict[str, Any]:
             f"There is no record {name!r}; there are {', '.join(names) or 'none'}."
         )
     return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
+
+
+def repeats(record: dict[str, Any]) -> str:
+    """What to type today for the same run.
+
+    Options and their defaults have changed since some records were made. ``command``
+    is what ran at the record's commit; it asks for the same only there.
+    """
+    return record.get("repeat", record["command"])

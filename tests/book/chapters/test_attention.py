@@ -147,11 +147,11 @@ def over_queries(query, key, value):
         ),
     ],
 )
-def test_a_claim_is_derived_and_could_fail(settled, claim, settle, right, wrong):
+def test_a_definition_is_checked_and_could_fail(settled, claim, settle, right, wrong):
     """Without the root, with a softmax over queries, with a pair unconnected."""
     holds, fails = settled(settle, *right), settled(settle, *wrong)
-    assert (holds.claim_id, holds.verdict) == (claim, "derived")
-    assert fails.verdict == "contradicted"
+    assert (holds.claim_id, holds.verdict) == (claim, "defined")
+    assert fails.verdict == "open"
 
 
 def test_influence_is_the_norm_of_a_derivative():

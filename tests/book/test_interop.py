@@ -10,8 +10,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from aiayn import InputError, Transformer, TransformerConfig, causal_mask
-from aiayn.interop import copy_from_torch, to_torch
 from aiayn.storage import RunFolder, describe_config
+from aiayn_book.interop import copy_from_torch, to_torch
 
 SOURCE = torch.tensor([[5, 9, 14, 7, 2], [8, 6, 2, 0, 0]])
 TARGET = torch.tensor([[1, 11, 12], [1, 13, 17]])
