@@ -64,7 +64,7 @@ def test_weights_that_would_mean_something_else_are_refused():
     config = replace(CONFIG, positions="rotary")
     with pytest.raises(InputError, match="the model has positions = 'rotary'"):
         shared.check_sinusoids(config)
-    with pytest.raises(InputError, match="does not turn queries and keys"):
+    with pytest.raises(InputError, match="no model with rotary positions"):
         torch_nn.with_weights_of(Transformer(config))
 
 

@@ -194,7 +194,7 @@ def test_the_claim_is_settled_on_the_expected_output_only(
 class Table(torch.nn.Module):
     """A decoder that reads only the newest token: the table of the text."""
 
-    config = SimpleNamespace(pad_id=PAD)
+    config = SimpleNamespace(pad_id=PAD, vocab_size=8)
     words = ("<pad>", "<s>", "</s>", "Der", "Ein", "Hund", "Hase", "Fuchs")
 
     def init_decode(self, source):
