@@ -54,5 +54,8 @@ def repeats(record: dict[str, Any]) -> str:
 
     Options and their defaults have changed since some records were made. ``command``
     is what ran at the record's commit; it asks for the same only there.
+
+    Args:
+        record: As `load_record` gives it.
     """
     return record.get("repeat", record["command"])
