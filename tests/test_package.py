@@ -148,7 +148,7 @@ def test_the_core_imports_with_nothing_but_its_requirements(unpacked):
 
     But for a GPU's kernels: a torch that is made for one brings Triton along.
     """
-    others = ("aiayn.__main__", "aiayn.model.attention_kernels")
+    others = ("aiayn.__main__", "aiayn.fast.attention_kernels")
     code = ONLY + (
         f"others = {others}\n"
         "import importlib, pkgutil, aiayn\n"
