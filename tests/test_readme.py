@@ -50,8 +50,13 @@ def test_commands_are_understood(line, monkeypatch, capsys):
     def stop(*args, **options):
         raise ReachedError
 
-    for name in ("train_translator", "resume_training", "load_translator"):
-        monkeypatch.setattr(cli, name, stop)
+    for module, name in (
+        (cli, "read_json"),  # the folder that `resume` asks for
+        (cli.training, "train"),
+        (cli.training, "resume_training"),
+        (cli.inference, "load_translator"),
+    ):
+        monkeypatch.setattr(module, name, stop)
     words = shlex.split(line, comments=True)
     monkeypatch.setattr(sys, "argv", words)
     if "--help" in words:

@@ -208,5 +208,5 @@ def split_heads(
 def _check_sequences(*given: Tensor | None) -> None:
     """Query, key and value must be batches of sequences, of the same sentences."""
     shapes = [x.shape for x in given if x is not None]
-    if {len(shape) for shape in shapes} != {3} or len({x[0] for x in shapes}) > 1:
+    if any(len(x) != 3 or x[0] != shapes[0][0] for x in shapes):
         raise InputError(explain_sequences(*shapes))
