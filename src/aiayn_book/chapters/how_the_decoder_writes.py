@@ -281,7 +281,7 @@ def bars(
     text = alt.Text("value:Q", format=fmt)
     numbers = base.mark_text(align="left", dx=5).encode(text=text)
     return (base.mark_bar(color=QUERY.mark) + numbers).properties(
-        width="container", height=alt.Step(32), description=description
+        width="container", height=32 * len(rows), description=description
     )
 
 
@@ -742,7 +742,7 @@ def greedy_chart() -> alt.LayerChart:
         .add_params(p)
         .properties(
             width="container",
-            height=alt.Step(28),
+            height=28 * 5,
             description="Five sentences as bars, with a slider for the probability of "
             "Der. At 0.6, Der Hund, which greedy search writes, has 0.24, and Ein Hund "
             "has 0.36.",

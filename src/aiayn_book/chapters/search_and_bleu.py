@@ -91,7 +91,7 @@ def outcome_chart(counts: pd.DataFrame) -> alt.Chart:
         )
         .properties(
             width="container",
-            height=alt.Step(36),
+            height=36 * len(FOUND),
             description="Three bars: sentences for which greedy search and beam found "
             "the same output, for which the beam's is more probable, and for which "
             "greedy's is. Each is cut into both right, only one right, and both wrong.",
