@@ -10,7 +10,7 @@ from aiayn.fast.process import tune_process
 from aiayn.inference import beam_search, greedy_search, load_translator
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import TrainingConfig
-from aiayn.training.distributed import Processes
+from aiayn.training.processes import Processes
 from aiayn.training.trainer import Trainer
 from benchmarks.peers.shared import BOS_ID, EOS_ID, Schedule, Step, Translate, padded
 from benchmarks.workload import PACKED_LENGTH

@@ -16,15 +16,3 @@ class InputError(ValueError):
     ...     print(str(error).split(";")[0])
     There is no corpus 'multi31k'
     """
-
-
-def refuse_text(lines: object) -> None:
-    """Refuse one string where a list of sentences is expected.
-
-    A string is an iterable of characters, and each would be taken for a sentence.
-
-    Raises:
-        InputError: It is a string.
-    """
-    if isinstance(lines, str):
-        raise InputError("lines must be a list of sentences, not a text: give [text].")

@@ -22,7 +22,7 @@ from aiayn.data.grammar.relations import english_relations, german_relations
 from aiayn.inference import eval_mode, greedy_search
 from aiayn.model import Transformer, TransformerConfig, shift_right
 from aiayn.training import Trainer, TrainingConfig
-from aiayn.training.distributed import Processes
+from aiayn.training.processes import Processes
 from aiayn_book.head_scores import Pairs, SentenceWeights, best_offset
 
 Pair = tuple[list[int], list[int]]

@@ -24,7 +24,7 @@ from aiayn.data import (
     encode_lines,
     normalise,
 )
-from aiayn.data.tokenizer import _sample
+from aiayn.data.vocabulary import random_sample
 from aiayn.errors import InputError
 
 LINES = [
@@ -200,7 +200,9 @@ def test_a_sample_is_drawn_by_its_seed():
 
 def test_every_line_has_the_same_chance_of_being_in_the_sample():
     """Two of five: 800 of 2,000 samples, within five standard errors."""
-    drawn = Counter(line for seed in range(2000) for line in _sample("abcde", 2, seed))
+    drawn = Counter(
+        line for seed in range(2000) for line in random_sample("abcde", 2, seed)
+    )
     error = math.sqrt(2000 * 0.4 * 0.6)
     assert all(abs(drawn[line] - 800) < 5 * error for line in "abcde")
 

@@ -13,6 +13,7 @@ from aiayn.data import Batch
 from aiayn.fast.cuda_graphs import CUDAGraphRunner
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Trainer, TrainingConfig
+from aiayn.training.state import restore_training, training_state
 
 CONFIG = TrainingConfig(
     model=TransformerConfig.tiny(vocab_size=40, dropout=0.1),
@@ -225,9 +226,9 @@ def test_a_gpu_records_anew_what_was_loaded_into_itself():
     trainer = Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
     for step in range(1, 4):
         trainer.step(step, [batch])
-    state, counts = trainer.state()
+    state, counts = training_state(trainer)
     state = {name: tensor.clone() for name, tensor in state.items()}
-    trainer.load_state(state, counts, Path("state"))
+    restore_training(trainer, state, counts, Path("state"))
     for step in range(4, 8):
         assert trainer.step(step, [batch]).isfinite().all()
     assert len(trainer.graphs._graphs) == 1
@@ -241,12 +242,12 @@ def test_a_gpu_goes_on_with_a_state_that_was_loaded(monkeypatch):
     first = Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
     for step in range(1, 5):
         first.step(step, [batch])
-    state, counts = first.state()
+    state, counts = training_state(first)
     state = {name: tensor.clone() for name, tensor in state.items()}
     second = Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
     for step in range(1, 4):
         second.step(step, [batch])
-    second.load_state(state, counts, Path("state"))
+    restore_training(second, state, counts, Path("state"))
     for step in range(5, 9):
         one, other = (trainer.step(step, [batch]) for trainer in (first, second))
         torch.testing.assert_close(one, other, rtol=1e-5, atol=0)

@@ -20,7 +20,8 @@ from torch import distributed
 from aiayn.errors import InputError
 from aiayn.storage import RunFolder, load_tensors, read_json, save_tensors, write_json
 from aiayn.training import Trainer, resume_training, train
-from aiayn.training.distributed import Processes, processes
+from aiayn.training.distributed import processes
+from aiayn.training.processes import Processes
 from aiayn.training.train import Progress, RunLog
 
 # The module: `aiayn.training.train` is the function, as an attribute of its package.

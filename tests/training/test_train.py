@@ -41,8 +41,9 @@ from aiayn.training import (
     resume_training,
     train,
 )
-from aiayn.training.distributed import Processes
 from aiayn.training.preparation import prepare_data, short_pairs
+from aiayn.training.processes import Processes
+from aiayn.training.state import restore_training, training_state
 
 # The module: `aiayn.training.train` is the function, as an attribute of its package.
 TRAIN = importlib.import_module("aiayn.training.train")
@@ -249,10 +250,10 @@ def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
 def test_a_state_that_is_taken_up_is_copied(config, tmp_path):
     """What was read may lie in the file still, and that is replaced by the next."""
     trainer = Trainer(config, Transformer(config.model), bos_id=1)
-    tensors, counts = trainer.state()
+    tensors, counts = training_state(trainer)
     read = {name: tensor.clone() for name, tensor in tensors.items()}
-    trainer.load_state(read, counts, tmp_path / "state.safetensors")
-    taken, _ = trainer.state()
+    restore_training(trainer, read, counts, tmp_path / "state.safetensors")
+    taken, _ = training_state(trainer)
     places = {tensor.data_ptr() for tensor in read.values()}
     assert places.isdisjoint(tensor.data_ptr() for tensor in taken.values())
 

@@ -16,9 +16,10 @@ from aiayn.errors import InputError
 from aiayn.fast.compilation import gpu_options
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.training import Criterion, Trainer, TrainingConfig, noam_rate
-from aiayn.training.distributed import Processes
 from aiayn.training.loss import non_pad_indices
 from aiayn.training.muon import Muon, orthogonalized
+from aiayn.training.processes import Processes
+from aiayn.training.state import restore_training, training_state
 from aiayn.training.trainer import to_device
 
 # Not the defaults, which a step might have whatever is asked for.
@@ -147,7 +148,7 @@ def test_gradients_are_clipped_where_the_configuration_says_so(model):
         config = replace(CONFIG, clip_norm=clip_norm)
         trainer = Trainer(config, copy.deepcopy(model), bos_id=1)
         trainer.step(1, [BATCH])
-        tensors, _ = trainer.state()
+        tensors, _ = training_state(trainer)
         means = [t.flatten() for name, t in tensors.items() if name.startswith("mean.")]
         return torch.cat(means).norm().item() / 0.2
 
@@ -359,4 +360,4 @@ def test_a_matrix_that_two_layers_share_is_moved_once():
     [group] = trainer.optimizers.muon.param_groups
     assert len({id(weight) for weight in group["params"]}) == len(group["params"])
     trainer.step(1, [BATCH])
-    trainer.load_state(*trainer.state(), Path("state"))
+    restore_training(trainer, *training_state(trainer), Path("state"))

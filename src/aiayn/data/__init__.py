@@ -7,8 +7,9 @@ join short pairs to long rows before that.
 
 from aiayn.data.batching import Batch, TokenBatches
 from aiayn.data.corpora import CORPORA, Corpus, load_corpus
-from aiayn.data.encoding import EncodedPairs, encode_lines, encode_pairs
+from aiayn.data.encoding import encode_lines
 from aiayn.data.packing import pack_pairs
+from aiayn.data.pairs import EncodedPairs, encode_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.data.ragged import RaggedTokens
 from aiayn.data.rectangles import map_batches

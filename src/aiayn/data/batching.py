@@ -14,13 +14,18 @@ import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
-from aiayn.data.encoding import EncodedPairs
+from aiayn.data.pairs import EncodedPairs
 from aiayn.data.rectangles import cut
-from aiayn.data.segments import positions_within, segment_ids, shift_right_packed
+from aiayn.data.segments import (
+    positions_within,
+    segment_ids,
+    segment_mask,
+    shift_right_packed,
+)
 from aiayn.data.tokenizer import EOS_ID, PAD_ID
 from aiayn.errors import InputError
 from aiayn.model import shift_right
-from aiayn.model.masks import causal_mask, padding_mask, segment_mask
+from aiayn.model.masks import causal_mask, padding_mask
 
 Indices = Int64[np.ndarray, " rows"]
 

@@ -1,48 +1,13 @@
-"""§5.1: from text to token ids, ready to be cut into batches."""
+"""§5.1: from lines of text to token ids."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import islice
 
-import numpy as np
-
-from aiayn.data.parallel import ParallelText
 from aiayn.data.ragged import RaggedTokens
-from aiayn.data.tokenizer import EOS_ID, Tokenizer
-from aiayn.errors import InputError, refuse_text
+from aiayn.data.tokenizer import EOS_ID, Tokenizer, refuse_text
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000
-
-
-@dataclass(frozen=True)
-class EncodedPairs:
-    """Sentence pairs as ids: row i of the target translates row i of the source.
-
-    Paper: §5.1.
-
-    >>> pairs = EncodedPairs.from_lists([([5, 6, 2], [7, 2])])
-    >>> len(pairs), pairs.source[0], pairs.target[0]
-    (1, [5, 6, 2], [7, 2])
-    """
-
-    source: RaggedTokens
-    """What the encoder reads."""
-    target: RaggedTokens
-    """What the decoder is to write."""
-    packed: bool = False
-    """Whether a row contains several sentences, each ended by EOS (`pack_pairs`)."""
-
-    @classmethod
-    def from_lists(
-        cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
-    ) -> "EncodedPairs":
-        """Pairs of rows of ids that already end in EOS."""
-        sides = tuple(zip(*pairs, strict=True)) or ((), ())
-        return cls(*map(RaggedTokens.from_lists, sides))
-
-    def __len__(self) -> int:
-        return len(self.source)
 
 
 def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> RaggedTokens:
@@ -69,42 +34,3 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> RaggedTokens:
     return RaggedTokens.from_lists(
         [*ids, EOS_ID] for chunk in chunks for ids in tokenizer.encode_batch(chunk)
     )
-
-
-def encode_pairs(
-    text: ParallelText, tokenizer: Tokenizer, max_length: int | None = None
-) -> tuple[EncodedPairs, int]:
-    """Encode sentence pairs as ids and leave out those that are too long.
-
-    Args:
-        text: The pairs.
-        tokenizer: One vocabulary for both sides.
-        max_length: The largest number of tokens of a side, EOS included; None: no
-            limit.
-
-    Returns:
-        The pairs that are short enough, in their order; and the number of the others.
-
-    Raises:
-        InputError: No pair is left.
-
-    Paper: §5.1.
-
-    >>> text = load_corpus("grammar", size=200).train
-    >>> tokenizer = Tokenizer.train([*text.source, *text.target], vocab_size=300)
-    >>> pairs, left_out = encode_pairs(text, tokenizer, max_length=20)
-    >>> len(pairs) + left_out
-    200
-    """
-    source = encode_lines(text.source, tokenizer)
-    target = encode_lines(text.target, tokenizer)
-    if max_length is None:
-        return EncodedPairs(source, target), 0
-    wanted = np.maximum(source.lengths, target.lengths) <= max_length
-    if len(text) and not wanted.any():
-        raise InputError(
-            f"All {len(text):,} pairs have more than max_length={max_length} tokens "
-            "on one side or both; allow more, or take a larger vocabulary."
-        )
-    pairs = EncodedPairs(source.keep(wanted), target.keep(wanted))
-    return pairs, int((~wanted).sum())

@@ -7,7 +7,7 @@ are longer, so that attention costs more.
 
 import numpy as np
 
-from aiayn.data.encoding import EncodedPairs
+from aiayn.data.pairs import EncodedPairs
 from aiayn.data.ragged import RaggedTokens
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Self, overload
 
 from aiayn.data.text import read_lines
-from aiayn.errors import InputError, refuse_text
+from aiayn.data.tokenizer import refuse_text
+from aiayn.errors import InputError
 
 
 @dataclass(frozen=True)

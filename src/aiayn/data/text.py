@@ -14,7 +14,8 @@ from typing import overload
 
 import numpy as np
 
-from aiayn.errors import InputError, refuse_text
+from aiayn.data.tokenizer import refuse_text
+from aiayn.errors import InputError
 from aiayn.storage import write_atomically
 
 

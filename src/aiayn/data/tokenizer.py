@@ -1,20 +1,17 @@
 """§5.1: 'byte-pair encoding, which has a shared source-target vocabulary'.
 
-Byte-pair encoding (Sennrich et al., 2016) starts from characters and merges the most
-frequent pair of neighbours again and again; the vocabulary is the characters and all
-that was merged. Here sentencepiece does it, on both languages together, so that one
-embedding matrix serves the encoder, the decoder and the softmax (§3.4).
+sentencepiece cuts a text into the pieces of a vocabulary. It is learned from both
+languages together (`aiayn.data.vocabulary`), so that one embedding matrix serves the
+encoder, the decoder and the softmax (§3.4).
 """
 
 import hashlib
-import io
-import random
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aiayn.errors import InputError, refuse_text
+from aiayn.errors import InputError
 from aiayn.storage import write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
@@ -33,15 +30,9 @@ UNKNOWN_AS = "⁇"
 # Ten times what the largest vocabularies need.
 MAX_MODEL_BYTES = 16 * 2**20
 
-# sentencepiece's own limit is 4192, and it passes longer lines over without a word.
-MAX_TRAINING_LINE_BYTES = 65_536
-
 # White space, control characters, and the mark by which sentencepiece writes a space.
 _GAPS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2581]+")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-# sentencepiece ignores the names of its special tokens, and lines with its mark ▅ for
-# the unknown, when it learns. A space inside a name keeps the name's characters.
-_RESERVED = re.compile("(?<=<)(?=(?:unk|s|/s|pad)>)|▅")
 
 
 def normalise(text: str) -> str:
@@ -62,6 +53,18 @@ def normalise(text: str) -> str:
     """
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
+
+
+def refuse_text(lines: object) -> None:
+    """Refuse one string where a list of sentences is expected.
+
+    A string is an iterable of characters, and each would be taken for a sentence.
+
+    Raises:
+        InputError: It is a string.
+    """
+    if isinstance(lines, str):
+        raise InputError("lines must be a list of sentences, not a text: give [text].")
 
 
 class Tokenizer:
@@ -153,36 +156,16 @@ class Tokenizer:
             InputError: The lines contain no text, or are one text; or vocab_size is too
                 large or too small for them.
         """
-        import sentencepiece
+        from aiayn.data.vocabulary import learn_vocabulary, random_sample
 
         refuse_text(lines)
-        sample = map(normalise, _sample(lines, max_lines, seed))
-        texts = [_RESERVED.sub(" ", text) for text in sample if text]
-        if not texts:
-            raise InputError("A tokenizer needs text: every line given was empty.")
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(texts),
-                model_writer=model,
-                model_type="bpe",
-                vocab_size=vocab_size,
-                byte_fallback=byte_fallback,
-                character_coverage=character_coverage,
-                split_by_unicode_script=not whole_symbols,
-                pad_id=PAD_ID,
-                bos_id=BOS_ID,
-                eos_id=EOS_ID,
-                unk_id=UNK_ID,
-                unk_surface=UNKNOWN_AS,
-                normalization_rule_name="identity",
-                max_sentence_length=65_536,  # the default, 4,192, ignores some lines
-                num_threads=1,
-                minloglevel=2,
-            )
-        except (RuntimeError, ValueError, SyntaxError) as error:  # the last: 0.2.0
-            raise InputError(_explain(str(error), vocab_size)) from error
-        return cls(model.getvalue())
+        options = {
+            "byte_fallback": byte_fallback,
+            "character_coverage": character_coverage,
+            "whole_symbols": whole_symbols,
+        }
+        sample = random_sample(lines, max_lines, seed)
+        return cls(learn_vocabulary(sample, vocab_size, **options))
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
@@ -260,30 +243,3 @@ class Tokenizer:
                 "use the tokenizer that the model was trained with."
             )
         return checked
-
-
-def _sample(lines: Iterable[str], count: int, seed: int) -> list[str]:
-    """At most count lines, each with the same probability, in one pass."""
-    generator = random.Random(seed)
-    kept: list[str] = []
-    for seen, line in enumerate(lines):
-        if seen < count:
-            kept.append(line)
-        elif (replaced := generator.randrange(seen + 1)) < count:
-            kept[replaced] = line
-    return kept
-
-
-def _explain(message: str, vocab_size: int) -> str:
-    """sentencepiece's error message as a sentence for a student."""
-    if found := re.search(r"set it to a value <= (\d+)", message):
-        return (
-            f"vocab_size={vocab_size} is too large for this text; the largest possible "
-            f"is {found[1]}."
-        )
-    if found := re.search(r"smaller than required_chars. -?\d+ vs (\d+)", message):
-        return (
-            f"vocab_size={vocab_size} is too small for this text; it needs at least "
-            f"{found[1]}, one entry a character."
-        )
-    return f"sentencepiece cannot learn a vocabulary from this text: {message.strip()}"

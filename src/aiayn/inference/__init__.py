@@ -21,7 +21,8 @@ from aiayn.inference.hypothesis import (
     output_limits,
 )
 from aiayn.inference.loading import load_translator, save_translator
-from aiayn.inference.translation import translate, translate_stream
+from aiayn.inference.stream import translate_stream
+from aiayn.inference.translation import translate
 
 __all__ = [
     "AttentionMap",

@@ -35,7 +35,6 @@ from torch.nn import functional as F
 from aiayn.errors import InputError
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    Model,
     eval_mode,
     force_end,
     gnmt_length_penalty,
@@ -43,6 +42,7 @@ from aiayn.inference.hypothesis import (
     prepare_search,
     refuse_nan,
 )
+from aiayn.inference.protocol import Model
 
 
 def beam_search(

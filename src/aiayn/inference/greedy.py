@@ -11,13 +11,13 @@ from torch import Tensor
 
 from aiayn.inference.hypothesis import (
     Hypothesis,
-    Model,
     eval_mode,
     force_end,
     next_log_probs,
     prepare_search,
     refuse_nan,
 )
+from aiayn.inference.protocol import Model
 
 
 def greedy_search(

@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from aiayn.errors import InputError
+from aiayn.inference.protocol import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +43,6 @@ class Hypothesis:
     """Natural logarithm of the model's probability, the end token's included."""
     score: float
     """What hypotheses are ranked by: log_probability over the length penalty."""
-
-
-@runtime_checkable
-class Model(Protocol):
-    """What a search needs of a module; `Transformer` has it.
-
-    Rows of tokens and of the cache are hypotheses, ordered by sentence, equally many
-    for each.
-    """
-
-    @property
-    def config(self) -> Any:
-        """Holds vocab_size and pad_id."""
-
-    def init_decode(self, source: Tensor) -> Any:
-        """Read the source and return a cache for one hypothesis a sentence.
-
-        Its method ``reorder(hypotheses, sentences)`` keeps some rows, in a new order.
-        """
-
-    def decode_step(self, tokens: Tensor, cache: Any) -> Any:
-        """Read one token a hypothesis and return logits of the next: (rows, vocab)."""
-
-    def eval(self) -> Any:
-        """As of every module, like the next two."""
-
-    def modules(self) -> Any: ...
-    def parameters(self) -> Any: ...
 
 
 def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:

@@ -4,18 +4,19 @@ Sentences are sorted by length, so that a batch holds hardly any padding, and th
 translations come back in the order of the sentences.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 from jaxtyping import Int
 from torch import Tensor
 
 from aiayn.data import RaggedTokens, Tokenizer, encode_lines, map_batches
-from aiayn.errors import InputError, refuse_text
+from aiayn.data.tokenizer import refuse_text
+from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
 from aiayn.inference.greedy import greedy_search
-from aiayn.inference.hypothesis import Hypothesis, Model
+from aiayn.inference.hypothesis import Hypothesis
+from aiayn.inference.protocol import Model
 
 MAX_PIECES = 1000
 """Longest sentence. The memory of attention grows with the square of its length, and
@@ -78,47 +79,6 @@ def translate(
         map_batches(write, rows.keep(full), batch_tokens, pad_id=model.config.pad_id)
     )
     return [next(texts) if line_is_full else "" for line_is_full in full]
-
-
-def translate_stream(
-    lines: Iterable[str],
-    model: Model,
-    tokenizer: Tokenizer,
-    *,
-    chunk_lines: int = 1000,
-    **options: Any,
-) -> Iterator[str]:
-    """Translate lines as they come, in order, in bounded memory.
-
-    Args:
-        lines: Any number of sentences, for instance standard input.
-        model: As for `translate`.
-        tokenizer: As for `translate`.
-        chunk_lines: Lines that are read before they are sorted and translated. 1: each
-            is translated before the next is read.
-        options: As for `translate`.
-
-    Yields:
-        One translation after the other.
-
-    Raises:
-        InputError: As `translate`, once the chunks before the line were yielded; or
-            lines is one text.
-
-    Not in the paper.
-
-    >>> model, tokenizer = load_translator("runs/grammar")  # after a training
-    >>> lines = iter(["The old dog sleeps.", "The cat eats."])  # an open file, say
-    >>> sum(1 for german in translate_stream(lines, model, tokenizer, beam_size=1))
-    2
-    """
-    refuse_text(lines)
-    if chunk_lines < 1:
-        raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
-    lines, first_line = iter(lines), options.pop("first_line", 1)
-    while chunk := list(islice(lines, chunk_lines)):
-        yield from translate(chunk, model, tokenizer, first_line=first_line, **options)
-        first_line += len(chunk)
 
 
 def search(

@@ -23,7 +23,7 @@ from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
 )
-from aiayn.model.masks import causal_mask, padding_mask, segment_mask
+from aiayn.model.masks import causal_mask, padding_mask
 from aiayn.model.positions import (
     SinusoidalPositionalEncoding,
     sinusoidal_positional_encoding,
@@ -59,7 +59,6 @@ __all__ = [
     "padding_mask",
     "rotate",
     "scaled_dot_product_attention",
-    "segment_mask",
     "shift_right",
     "sinusoidal_positional_encoding",
     "softmax_over_keys",

@@ -66,28 +66,6 @@ def padding_mask(
     return (tokens != pad_id)[:, None, None, :]
 
 
-def segment_mask(
-    queries: Int[Tensor, "batch queries"], keys: Int[Tensor, "batch keys"]
-) -> Bool[Tensor, "batch 1 queries keys"]:
-    """A query may attend only to the keys of its own sentence.
-
-    $$M_{ij} = [s_i = s_j]$$
-
-    Args:
-        queries: The number of each query's sentence, as `segment_ids` counts them.
-        keys: Likewise of each key.
-
-    Not in the paper; rows that hold several sentences need it.
-
-    >>> two = torch.tensor([[0, 0, 1]])  # a sentence of two tokens, and one of one
-    >>> segment_mask(two, two)[0, 0].int()
-    tensor([[1, 1, 0],
-            [1, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
-    """
-    return (queries[:, :, None] == keys[:, None, :])[:, None]
-
-
 def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
     """Refuse a mask that is not boolean, or does not broadcast to the scores' shape.
 

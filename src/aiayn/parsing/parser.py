@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
+from aiayn.data.tokenizer import refuse_text
 from aiayn.data.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise
-from aiayn.errors import InputError, refuse_text
+from aiayn.errors import InputError
 from aiayn.inference import translate
-from aiayn.inference.hypothesis import Model
+from aiayn.inference.protocol import Model
 
 
 @dataclass(frozen=True)

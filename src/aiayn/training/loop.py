@@ -10,6 +10,7 @@ from aiayn.data import Batch
 from aiayn.training.config import TrainingConfig
 from aiayn.training.preparation import TrainingData
 from aiayn.training.run_log import Progress, RunLog
+from aiayn.training.state import training_state
 from aiayn.training.trainer import Trainer
 from aiayn.training.validation import validate
 
@@ -32,7 +33,8 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
             is_due = progress.step % config.validate_every == 0 or last
             stopped = group.any(stop.is_set()) and not last
             if is_due or stopped:
-                log.finite_sums(*trainer.state()[0].values())  # before it is saved
+                tensors, _ = training_state(trainer)
+                log.finite_sums(*tensors.values())  # before it is saved
                 if is_due:
                     validate(trainer, data, log)
                 log.save_state()

@@ -1,12 +1,8 @@
-"""§5.3: Adam for all weights, or Muon for those of linear layers; and their state."""
-
-from pathlib import Path
-from typing import Any
+"""§5.3: Adam for all weights, or Muon for those of linear layers."""
 
 import torch
 from torch import Tensor, nn
 
-from aiayn.errors import InputError
 from aiayn.training.config import TrainingConfig
 from aiayn.training.muon import Muon
 
@@ -58,53 +54,3 @@ class Optimizers:
         """Update every weight that has a gradient."""
         self.adam.step()
         self.muon.step()
-
-    def state(self) -> tuple[dict[str, Tensor], list[float]]:
-        """Running means for every weight, and Adam's count of steps for each of its.
-
-        The names are ``mean.`` and ``variance.``, followed by the weight's.
-        """
-        tensors = {f"mean.{n}": self.muon.mean(w) for n, w in self.matrices.items()}
-        counts = []
-        for name, weight in self.others.items():
-            state = self.adam.state[weight]
-            if not state:  # before the first step, or if it never has a gradient
-                zeros = torch.zeros_like(weight)
-                state = {"exp_avg": zeros, "exp_avg_sq": zeros.clone(), "step": 0}
-            tensors[f"mean.{name}"] = state["exp_avg"]
-            tensors[f"variance.{name}"] = state["exp_avg_sq"]
-            counts.append(float(state["step"]))
-        return tensors, counts
-
-    def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
-        """Restore what `state` returned.
-
-        Args:
-            tensors: The running means, among others.
-            counts: Adam's counts.
-            path: Where both were read, for messages.
-
-        Raises:
-            InputError: It is the state of another model or optimizer.
-        """
-        own, own_counts = self.state()
-        expected = {name: (t.shape, t.dtype) for name, t in own.items()}
-        found = {name: (t.shape, t.dtype) for name, t in tensors.items()}
-        if not expected.items() <= found.items() or len(counts) != len(own_counts):
-            raise InputError(
-                f"{path} is not the state of this training: it is that of another "
-                "model or optimizer. Start a new run with 'aiayn train'."
-            )
-        # Copies, because what was read may still be mapped from the file, which the
-        # next save replaces.
-        copies = {name: tensors[name].to(self.device, copy=True) for name in own}
-        # torch itself counts in the weights' memory if one kernel updates all of them.
-        counting = self.device if self.adam.defaults["fused"] else "cpu"
-        for (name, weight), count in zip(self.others.items(), counts, strict=True):
-            self.adam.state[weight] = {
-                "step": torch.tensor(count, device=counting),
-                "exp_avg": copies[f"mean.{name}"],
-                "exp_avg_sq": copies[f"variance.{name}"],
-            }
-        for name, weight in self.matrices.items():
-            self.muon.state[weight] = {"mean": copies[f"mean.{name}"]}

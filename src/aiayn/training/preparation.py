@@ -21,7 +21,7 @@ from aiayn.data import (
 from aiayn.errors import InputError
 from aiayn.storage import RunFolder, write_json
 from aiayn.training.config import TrainingConfig
-from aiayn.training.distributed import Processes
+from aiayn.training.processes import Processes
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from aiayn.errors import InputError
 from aiayn.storage import RunFolder
+from aiayn.training.state import training_state
 from aiayn.training.trainer import Trainer
 
 
@@ -79,7 +80,7 @@ class RunLog:
         self.progress.totals = self.finite_sums()
         self.progress.seconds = self.seconds()
         if self.trainer.processes.is_main:
-            tensors, adam_steps = self.trainer.state()
+            tensors, adam_steps = training_state(self.trainer)
             info = {"progress": asdict(self.progress), "adam_steps": adam_steps}
             self.run.save_state(tensors, info)
 

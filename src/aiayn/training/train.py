@@ -34,6 +34,7 @@ from aiayn.training.distributed import processes
 from aiayn.training.loop import train_steps
 from aiayn.training.preparation import TrainingData, prepare_data, prepare_folder
 from aiayn.training.run_log import Progress, RunLog
+from aiayn.training.state import restore_training
 from aiayn.training.trainer import Trainer
 from aiayn.training.validation import validation_scores
 
@@ -174,7 +175,7 @@ def _precision(config: TrainingConfig, device: torch.device, log: list[dict]) ->
 def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
     """Restore the state that was saved last."""
     tensors, info = run.load_state()
-    trainer.load_state(tensors, info["adam_steps"], run.state)
+    restore_training(trainer, tensors, info["adam_steps"], run.state)
     values = info["progress"]
     progress = Progress(**{"timed_from": values["seconds"]} | values)
     if progress.step > trainer.config.steps:

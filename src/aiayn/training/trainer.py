@@ -1,4 +1,4 @@
-"""§5.3: one optimizer step after another, and the state from which to resume.
+"""§5.3: one optimizer step after another.
 
 Nothing differs from what the paper states. Where it states nothing: the gradient is
 that of the mean loss over all target tokens of a step; and dropout is seeded at every
@@ -9,7 +9,6 @@ import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,11 +22,10 @@ from aiayn.errors import InputError
 from aiayn.fast import accelerate
 from aiayn.fast.compilation import compile_dynamic, gpu_options
 from aiayn.fast.cuda_graphs import CUDAGraphRunner, can_record
-from aiayn.storage import load_weights
 from aiayn.training.config import TrainingConfig
-from aiayn.training.distributed import Processes
 from aiayn.training.loss import Criterion, non_pad_indices
 from aiayn.training.optimizers import Optimizers
+from aiayn.training.processes import Processes
 from aiayn.training.schedule import noam_rate
 
 
@@ -176,21 +174,6 @@ class Trainer:
         device = self.processes.device
         exact = torch.float32 if device.type == "mps" else torch.float64
         return torch.zeros(3, dtype=exact, device=device)
-
-    def state(self) -> tuple[dict[str, Tensor], list[float]]:
-        """All tensors that the next step depends on, and Adam's counts of its steps."""
-        weights = {f"model.{n}": t for n, t in self.model.state_dict().items()}
-        means, counts = self.optimizers.state()
-        return weights | means, counts
-
-    def load_state(self, tensors: dict[str, Tensor], counts: Any, path: Path) -> None:
-        """Restore what `state` returned; an InputError refuses another model's."""
-        if self.graphs is not None:
-            self.graphs.reset()
-        self.optimizers.load_state(tensors, counts, path)
-        names = [name for name in tensors if name.startswith("model.")]
-        weights = {name.removeprefix("model."): tensors[name] for name in names}
-        load_weights(self.model, weights, path)
 
     def _train_on(self, source: Tensor, target: Tensor) -> Tensor:
         """A step on one batch that is on the device already."""
