@@ -1,7 +1,9 @@
 """Peers compute what we compute: the same weights, the same outputs, the same loss.
 
-Only `torch.nn` is there without an installation; the others are held to our outputs by
-the benchmark itself, which records the share that is identical.
+`torch.nn` is always there. Marian and fairseq are installed by the benchmark, in
+environments of their own: run this file with the interpreter of such an environment.
+The other peers have layers that no weights make equal to ours; `book/benchmarks.md`
+says which.
 """
 
 import copy
@@ -57,6 +59,19 @@ def test_the_weights_make_the_same_model_of_marian():
     assert_close(found.logits, model(SOURCE, written), rtol=1e-6, atol=1e-6)
     with pytest.raises(InputError, match="Marian has norm = 'post'"):
         marian.with_weights_of(Transformer(replace(CONFIG, norm="pre")))
+
+
+def test_the_weights_make_the_same_model_of_fairseq(model):
+    reason = "fairseq is not installed: the benchmark installs it."
+    pytest.importorskip("fairseq", reason=reason)
+    from benchmarks.peers import fairseq
+
+    model = model.double().eval()
+    written = shift_right(TARGET, shared.BOS_ID)
+    theirs = fairseq.with_weights_of(model).double().eval()
+    logits, _ = theirs(SOURCE, (SOURCE != shared.PAD_ID).sum(1), written)
+    # Both keep float32 sinusoids.
+    assert_close(logits, model(SOURCE, written), rtol=1e-6, atol=1e-6)
 
 
 def test_weights_that_would_mean_something_else_are_refused():
