@@ -301,7 +301,7 @@ def scores_table(table: pd.DataFrame) -> pd.DataFrame:
         column: groups[column].agg(lambda values, form=form: _span(values, form))
         for column, form in kinds.items()
     }
-    return pd.DataFrame(shown)
+    return pd.DataFrame(shown).rename_axis(None)
 
 
 def _span(values: Sequence[float], form: str) -> str:
@@ -334,13 +334,13 @@ def check_scores(table: pd.DataFrame) -> None:
     assert unshifted["own loss"].max() < unmasked["own loss"].min() / 2
     # ... and none of these translates, nor predicts without what it must not see.
     assert honest["right, of 200"].min() > 190
-    assert max(unmasked["right, of 200"].max(), unshifted["right, of 200"].max()) < 10
+    assert max(unmasked["right, of 200"].max(), unshifted["right, of 200"].max()) == 0
     assert min(unmasked["honest loss"].min(), unshifted["honest loss"].min()) > 10
     # Who follows a replaced answer.
     assert (honest[["follows the verb", "follows the noun"]] == 0).all(axis=None)
     assert (unshifted[["follows the verb", "follows the noun"]] > 0.98).all(axis=None)
     assert unmasked["follows the verb"].min() > 0.95
-    assert unmasked["follows the noun"].max() < 0.3
+    assert unmasked["follows the noun"].max() < 0.5
 
 
 def written_table(words: Language, runs: Sequence[Run]) -> pd.DataFrame:
@@ -428,7 +428,7 @@ def how_a_mask_works(*, phone: bool = False) -> Svg:
     drawing = Diagram(360, 448) if phone else Diagram(690, 232)
     for number, (title, texts, shares, step) in enumerate(panels):
         if phone:
-            x, y = (112, 294)[number % 2], 128 + 220 * (number // 2)
+            x, y = (111, 291)[number % 2], 128 + 220 * (number // 2)
         else:
             x, y = 122 + 166 * number, 128
         labelled = phone or number == 0

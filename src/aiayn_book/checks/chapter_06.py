@@ -72,7 +72,7 @@ pairs = ValueCheck(
 _PATHS = ("query", "key", "value", "positions")
 _PATH_HINTS = {
     "key": "with the diagonal forbidden, the key of row i is not permitted to row i.",
-    "value": "with the diagonal forbidden, row i takes the values of earlier rows only.",
+    "value": "with the diagonal forbidden, row i takes values of earlier rows only.",
     "positions": "they say which row this is, and not which token stands there.",
 }
 
