@@ -206,6 +206,9 @@ def test_each_sentence_holds_one_coin(words):
     assert len(english) == len(words.pairs)
     differ = (words.targets[0] != words.targets[1]).sum(dim=1)
     assert torch.equal(differ, torch.ones_like(differ))
+    guess = (words.targets[0] > 0).sum(dim=1).float().mean() * math.log(46)
+    assert len(words.vocabulary) == 46
+    assert 28.5 < guess < 29.5  # nats a sentence
     row = words.targets[1, 0].tolist()
     assert words.words([chapter.BOS, *row]) == words.pairs[0][1][1]
 
