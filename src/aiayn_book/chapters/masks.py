@@ -306,7 +306,7 @@ def scores_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def _span(values: Sequence[float], form: str) -> str:
     low, high = form.format(min(values)), form.format(max(values))
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else f"{low}–{high}"
 
 
 def mixed_targets(words: Language) -> Tensor:
