@@ -288,7 +288,7 @@ def test_positions_show_the_table():
 
 
 def test_masks_leave_the_weights_of_the_library():
-    """With every set of rules; a row that may look at nothing gets zeros."""
+    """With every set of rules; a row that may attend to nothing gets zeros."""
     scores = torch.tensor([[2.0, 1, 5], [1, 3, 1], [2, 1, 5]]).log().double()
     for on in ([], ["causal"], ["not itself"], ["causal", "not itself"]):
         may = torch.ones(3, 3, dtype=torch.bool)
@@ -303,7 +303,7 @@ def test_masks_leave_the_weights_of_the_library():
             for j in range(3)
         ]
         assert cells == wanted
-        assert f"Permitted looks: {may.sum()} of 9." in says(figure)[0]
+        assert f"Permitted pairs: {may.sum()} of 9." in says(figure)[0]
     assert "forbidden (not itself)" in says(figure)[0]
     assert "gets zeros" in says(figure)[0]
 

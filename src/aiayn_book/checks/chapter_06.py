@@ -31,53 +31,54 @@ packed_mask = FunctionCheck(
     mistakes=(
         Mistake(
             lambda d: ~_packed_mask(d),
-            "true and false are exchanged. Here True means: may look.",
+            "true and false are exchanged. In this book True means *may attend*.",
         ),
         Mistake(
             _same,
-            "sentences are kept apart, but each word sees those after it as well.",
+            "sentences are kept apart, but tokens attend to later ones as well.",
         ),
         Mistake(
             lambda d: torch.ones_like(_same(d)).tril(),
-            "nobody looks ahead, but words look into other sentences.",
+            "the mask is causal, but tokens attend to other sentences.",
         ),
         Mistake(
             lambda d: _same(d).tril(-1),
-            "nobody sees itself. The first word of each sentence sees nothing.",
+            "no token may attend to itself, so the first of each sentence has no "
+            "permitted pair.",
         ),
         Mistake(
             lambda d: _same(d).triu(),
-            "each word sees itself and those after it. Rows are queries: who asks?",
+            "each token attends to itself and to later ones. Rows are queries, and "
+            "columns are keys.",
         ),
         Mistake(
             lambda d: _same(d) | torch.ones_like(_same(d)).tril(),
-            "a look must pass both rules, not one of them: intersect the two sets.",
+            "a pair must pass both rules, not one of them: intersect the two sets.",
         ),
     ),
 )
 
-looks = ValueCheck(
+pairs = ValueCheck(
     exercise="6.2",
     reference=lambda: 3 * 4 // 2 + 5 * 6 // 2,
     mistakes=(
-        Mistake(36, "that is one row of eight words. These are two sentences."),
-        Mistake(34, "that is 3² + 5²: looks ahead are counted too."),
-        Mistake(13, "you left the diagonal out. A word may look at itself."),
-        Mistake(64, "that is every pair. Neither rule is applied."),
+        Mistake(36, "that is one sentence of eight tokens, but these are two."),
+        Mistake(34, "that is 3² + 5²: pairs with a later key are counted too."),
+        Mistake(13, "you left the diagonal out. A token may attend to itself."),
+        Mistake(64, "that is every pair, without either rule."),
     ),
 )
 
-_PATHS = ("self-attention", "residual", "cross-attention", "positions")
+_PATHS = ("query", "key", "value", "positions")
 _PATH_HINTS = {
-    "self-attention": "with the diagonal forbidden, row i looks at rows before i only.",
-    "cross-attention": "keys and values come from the source, which does not hold the "
-    "target.",
-    "positions": "they say which row this is, and not which word stands there.",
+    "key": "with the diagonal forbidden, the key of row i is not permitted to row i.",
+    "value": "with the diagonal forbidden, row i takes values of earlier rows only.",
+    "positions": "they say which row this is, and not which token stands there.",
 }
 
 path = ValueCheck(
     exercise="6.3",
-    reference=lambda: _PATHS[1],
+    reference=lambda: _PATHS[0],
     mistakes=tuple(Mistake(name, hint) for name, hint in _PATH_HINTS.items()),
 )
 
@@ -86,12 +87,10 @@ layers = ValueCheck(
     reference=lambda: (9 - 1) // 2,
     mistakes=(
         Mistake(
-            3, "a window of three holds the word itself: each layer goes back two."
+            3, "a window of three holds the position itself: a layer goes back two."
         ),
         Mistake(8, "that would be a window of two: one step back in each layer."),
-        Mistake(
-            5, "count the steps from word 9 to word 1: they are eight places apart."
-        ),
-        Mistake(1, "a single layer goes back two places, and not eight."),
+        Mistake(5, "positions 9 and 1 are eight apart, and each layer goes back two."),
+        Mistake(1, "a single layer goes back two positions, and not eight."),
     ),
 )

@@ -26,10 +26,10 @@ enliven("masks", (root, { scores, rules, queries, keys }) => {
       const why = active.filter(name => !masks.get(name)[i][j]).join(" and ");
       says += `forbidden (${why}). Score −∞, and e to that is 0: weight 0.`;
     }
-    if (!shares.length) says += " This row may look at nothing, and gets zeros.";
+    if (!shares.length) says += " This row may attend to nothing, and gets zeros.";
     const count = sum(scores.map((row, i) => row.filter((_, j) => may(i, j)).length));
     root.querySelector("[role=status]").textContent =
-      `${says} Permitted looks: ${count} of ${queries.length * keys.length}.`;
+      `${says} Permitted pairs: ${count} of ${queries.length * keys.length}.`;
   };
   for (const box of boxes) box.addEventListener("change", draw);
   roam(root.querySelector("table"), button => { at = button; draw(); });

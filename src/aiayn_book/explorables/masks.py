@@ -1,7 +1,7 @@
 """Masks, rule by rule: what each forbids, and where the weight goes (§3.2.3).
 
 A mask says no before the softmax. So what a forbidden key would have got is shared out
-among the keys that are left, and a row that may look at nothing gets zeros.
+among the keys that are left, and a row that may attend to nothing gets zeros.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,13 +39,13 @@ def mask_rules(
     Args:
         scores: ``(queries, keys)``, before the softmax.
         rules: for each rule's name its mask, ``(queries, keys)``, true where a query
-            may look at a key. What all rules that are on permit is permitted.
+            may attend to a key. What all rules that are on permit is permitted.
         query_tokens: a name for each row.
         key_tokens: a name for each column.
         title: the point that the figure makes.
         description: the text alternative.
         on: the rules that are on at first.
-        start: query and key of the look that is chosen at first.
+        start: query and key of the pair that is chosen at first.
 
     Raises:
         InputError: a shape or `start` does not fit, a rule in `on` is unknown, or a
@@ -126,19 +126,19 @@ def _sentence(
     names: tuple[Sequence[str], Sequence[str]],
     at: tuple[int, int],
 ) -> str:
-    """What becomes of one look, and how many there are; the script says it alike."""
+    """What becomes of one pair, and how many there are; the script says it alike."""
     i, j = at
     left = parts[i][permitted[i]]
-    look = f"{names[0][i]} → {names[1][j]}"
+    pair = f"{names[0][i]} → {names[1][j]}"
     if permitted[i, j]:
         row, share = " + ".join(map(short, left)), parts[i, j] / left.sum()
         says = (
-            f"{look}: permitted. Of its row {row} = {short(left.sum())} it has "
+            f"{pair}: permitted. Of its row {row} = {short(left.sum())} it has "
             f"{short(parts[i, j])}: weight {number(share, 3)}."
         )
     else:
         why = " and ".join(name for name, mask in active.items() if not mask[i, j])
-        says = f"{look}: forbidden ({why}). Score −∞, and e to that is 0: weight 0."
+        says = f"{pair}: forbidden ({why}). Score −∞, and e to that is 0: weight 0."
     if not len(left):
-        says += " This row may look at nothing, and gets zeros."
-    return escape(f"{says} Permitted looks: {permitted.sum()} of {permitted.size}.")
+        says += " This row may attend to nothing, and gets zeros."
+    return escape(f"{says} Permitted pairs: {permitted.sum()} of {permitted.size}.")
