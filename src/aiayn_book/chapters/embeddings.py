@@ -105,7 +105,7 @@ _TOLD = (
 def _three_jobs_wide() -> Svg:
     drawing = Diagram(690, 430)
     middle = 256
-    drawing.frame(8, 164, 674, 186)
+    drawing.frame(8, 157, 674, 193)
     drawing.text(252, 366, "one matrix E", bold=True)
     drawing.text(462, 366, "variance 1/d_model", italic=True)
     for x, row, stack in ((136, 0, "encoder"), (354, 3, "decoder")):
@@ -117,7 +117,7 @@ def _three_jobs_wide() -> Svg:
         _ones(drawing, x, 108, 2 * MATRIX[row], "key")
         drawing.arrow((x, 94), (x, 77), role="key")
         drawing.arrow((x, 178), (x, 123), role="key", width=2.4)
-        drawing.text(x + 12, 148, "× √d_model", anchor="start", bold=True)
+        drawing.text(x + 12, 141, "× √d_model", anchor="start", bold=True)
         _halves(drawing, x, middle, row)
         drawing.arrow((x, 379), (x, 336), role="key")
         drawing.box(x, 394, WORDS[row], width=84, role="key")
@@ -127,13 +127,13 @@ def _three_jobs_wide() -> Svg:
     drawing.text(500, 12, "last state x", italic=True)
     _ones(drawing, 572, 108, STATE, "value")
     drawing.arrow((572, 123), (572, 178), role="value", width=2.4)
-    drawing.text(584, 148, "x · each row", anchor="start", bold=True)
+    drawing.text(584, 141, "x · each row", anchor="start", bold=True)
     _halves(drawing, 572, middle, None)
     for row, score in enumerate((MATRIX @ STATE).tolist()):
         y = middle + _TALL * (row - 2.5)
         words = f"{score:.0f}".replace("-", "−")
         drawing.text(661, y, words, role="weight", bold=score == 2)
-    drawing.text(661, 174, "score", role="weight")
+    drawing.text(661, 170, "score", role="weight")
     drawing.arrow((572, 336), (572, 379), role="weight")
     drawing.text(584, 366, "softmax", anchor="start", italic=True)
     drawing.box(572, 394, "trinkt", width=84, role="weight")
@@ -178,7 +178,7 @@ def _three_jobs_narrow() -> Svg:
 def two_products() -> list[Svg]:
     """The two products by hand: along the rows, and along the columns."""
     look_up = Diagram(330, 240)
-    look_up.text(165, 12, "look up: O E", bold=True)
+    look_up.text(165, 12, "look up: o E", bold=True)
     look_up.text(96, 38, "token", italic=True)
     one_hot = torch.zeros(6, 1)
     one_hot[3] = 1
@@ -478,12 +478,7 @@ def first_loss_chart() -> alt.LayerChart:
             scale=alt.Scale(type="log", base=2),
             axis=alt.Axis(values=list(VARIANCES), format="~g"),
         ),
-        y=alt.Y(
-            "excess:Q",
-            title="first loss above ln V, nats",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(values=[0.03, 0.1, 0.3, 1, 3, 10, 30], format="~g"),
-        ),
+        y=alt.Y("excess:Q", title="first loss above ln V, nats"),
         color=alt.Color(
             "how:N",
             title=None,
@@ -503,13 +498,17 @@ def first_loss_chart() -> alt.LayerChart:
         ),
         tooltip=["how:N", alt.Tooltip("excess:Q", format=".2f")],
     )
-    return (line + points).properties(
+    numbers = points.transform_filter(f"datum.how == '{names[2]}'").mark_text(
+        dy=-15, dx=-12
+    )
+    numbers = numbers.encode(text=alt.Text("excess:Q", format=".2~f"))
+    return (line + points + numbers).properties(
         width="container",
         height=260,
         description="The first loss above ln V over the variance of a logit, from one "
-        "sixteenth to 64, both axes logarithmic. The line of half the variance fits "
-        "up to a variance of 4. Beyond it independent rows fall below the line, to "
-        "less than 20 at 64, and the untrained models lie between.",
+        "sixteenth to 64. Up to a variance of 1, the line of half the variance, "
+        "independent rows and untrained models agree and are at most one half. At 64 "
+        "the line is at 32, independent rows below 20, and the models between.",
     )
 
 
@@ -666,14 +665,16 @@ def measured_shares(seeds: int = 5) -> list[float]:
 def fading_row() -> Svg:
     """The row's share of the state's variance through one decoder layer."""
     drawing = Diagram(360, 232)
-    left, width = 116, 170
+    left, width = 114, 136
     drawing.text(left + width / 2, 12, "share of the variance", italic=True)
-    drawing.text(328, 12, "measured", italic=True)
+    drawing.text(278, 12, "token", role="key", bold=True)
+    drawing.text(278, 30, "rule", italic=True)
+    drawing.text(330, 30, "measured", italic=True)
     named = (("token", "key"), ("position", "query"), ("updates", "neutral"))
     for number, (name, share, found) in enumerate(
         zip(SUBLAYERS, row_shares(), measured_shares(), strict=True)
     ):
-        y = 44 + 42 * number
+        y = 58 + 40 * number
         drawing.text(left - 8, y, name, anchor="end")
         x = left
         parts = (share, share / 2, max(0.0, 1 - 1.5 * share))
@@ -681,10 +682,10 @@ def fading_row() -> Svg:
             if part:
                 drawing.box(x + width * part / 2, y, "", width=width * part, role=role)
             x += width * part
-        drawing.text(left + width * share / 2, y, f"{share:.2g}", role="key")
-        drawing.text(328, y, f"{found:.2f}", role="key", bold=True)
-    for x, (name, role) in zip((130, 200, 274), named, strict=True):
-        drawing.text(x, 216, name, role=role, bold=True)
+        drawing.text(278, y, f"{share:.2f}", role="key")
+        drawing.text(330, y, f"{found:.2f}", role="key", bold=True)
+    for x, (name, role) in zip((122, 180, 240), named, strict=True):
+        drawing.text(x, 218, name, role=role, bold=True)
     return drawing.finish(
         "How much of the state is still the token's own row",
         "Four bars, the input and the states after the three sub-layers. The token's "
@@ -742,6 +743,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         "step",
         "loss",
         "way",
+        log_y=True,
         description="Loss per token against the step. Means of the last ten steps: "
         f"{ends}.",
     )
@@ -923,9 +925,9 @@ def gender_agreement(matrix: Tensor) -> Agreement:
 
 
 LABELLED = (
-    *("dog", "table", "coffee", "hat"),  # masculine in German
-    *("cat", "city", "guitar", "story"),  # feminine
-    *("book", "car", "hotel"),  # neuter
+    *("bear", "coffee", "hat"),  # masculine in German
+    *("cat", "guitar", "story"),  # feminine
+    *("book", "hotel"),  # neuter
 )
 
 

@@ -119,6 +119,9 @@ def test_the_first_loss():
         assert by_model > found["independent rows", variance]
         if variance <= 1:
             assert by_model == pytest.approx(variance / 2, rel=0.25)
+    apart = chapter.mean_first_words(chapter.Start(std=1.0, sharing="output apart"))
+    without = apart.loss - math.log(chapter.VOCABULARY)
+    assert without == pytest.approx(chapter.excess(64.0), rel=0.1)  # as the text says
 
 
 def test_the_explanation_of_the_repetition():
@@ -218,6 +221,8 @@ def test_what_the_trained_matrix_has_learned():
     adjectives = words.neighbours(words.after, "old")
     assert adjectives == ["young", "famous", "dirty"]
     assert words.neighbours(words.after, "the") == ["this", "my", "our"]
+    mothers = words.neighbours(words.after, "mother")
+    assert all({"she", "kin"} <= BY_NAME[name].classes for name in mothers)
 
 
 def test_things_are_nouns_without_persons():
@@ -256,10 +261,9 @@ class Unscaled(TokenEmbedding):
 
 
 def test_the_claim_about_the_factor_can_fail(settled):
-    assert (
-        settled(chapter.settle_scale, TokenEmbedding(20, 16), 16).verdict == "defined"
-    )
-    assert settled(chapter.settle_scale, Unscaled(20, 16), 16).verdict == "open"
+    right, wrong = TokenEmbedding(20, 16), Unscaled(20, 16)
+    assert settled(chapter.settle_scale, right, 16).verdict == "defined"
+    assert settled(chapter.settle_scale, wrong, 16).verdict == "open"
 
 
 def test_the_claim_about_sharing_can_fail(settled):
@@ -267,11 +271,9 @@ def test_the_claim_about_sharing_can_fail(settled):
         config = TransformerConfig.tiny(vocab_size=20, tie_embeddings=tied)
         return Transformer(config)
 
-    assert (
-        settled(chapter.settle_shared, model(True), model(False)).verdict == "defined"
-    )
-    assert settled(chapter.settle_shared, model(False), model(False)).verdict == "open"
-    two = model(False)
+    one, three, two = model(True), model(False), model(False)
+    assert settled(chapter.settle_shared, one, three).verdict == "defined"
+    assert settled(chapter.settle_shared, three, three).verdict == "open"
     two.embeddings["target"] = two.embeddings["source"]
     assert isinstance(two.embeddings["target"].weight, nn.Parameter)
-    assert settled(chapter.settle_shared, two, model(False)).verdict == "open"
+    assert settled(chapter.settle_shared, two, three).verdict == "open"
