@@ -122,7 +122,7 @@ def _three_jobs_wide() -> Svg:
         drawing.arrow((x, 379), (x, 336), role="key")
         drawing.box(x, 394, WORDS[row], width=84, role="key")
     drawing.arrow((197, 24), (292, 24))
-    drawing.text(244, 12, "memory", italic=True)
+    drawing.text(244, 12, "output", italic=True)
     drawing.arrow((415, 24), (572, 24), (572, 88))
     drawing.text(500, 12, "last state x", italic=True)
     _ones(drawing, 572, 108, STATE, "value")
@@ -486,7 +486,11 @@ def first_loss_chart() -> alt.LayerChart:
             legend=alt.Legend(columns=1),
         ),
     )
-    line = base.transform_filter(f"datum.how == '{names[0]}'").mark_line()
+    formula = [
+        {"variance": 2 ** (power / 4), "excess": 2 ** (power / 4 - 1), "how": names[0]}
+        for power in range(-16, 25)
+    ]
+    line = base.properties(data=alt.Data(values=formula)).mark_line()
     points = base.transform_filter(f"datum.how != '{names[0]}'").mark_point(
         filled=True, size=110, opacity=1
     )
@@ -498,10 +502,9 @@ def first_loss_chart() -> alt.LayerChart:
         ),
         tooltip=["how:N", alt.Tooltip("excess:Q", format=".2f")],
     )
-    numbers = points.transform_filter(f"datum.how == '{names[2]}'").mark_text(
-        dy=-15, dx=-12
-    )
-    numbers = numbers.encode(text=alt.Text("excess:Q", format=".2~f"))
+    large = f"datum.how == '{names[2]}' && datum.variance >= 1"
+    numbers = base.transform_filter(large).mark_text(align="right", dx=-14, dy=-14)
+    numbers = numbers.encode(text=alt.Text("excess:Q", format=".1f"))
     return (line + points + numbers).properties(
         width="container",
         height=260,
@@ -738,7 +741,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     """Loss per token over the step, three seeds each."""
     order = last_losses(rows).mean(axis=1).sort_values()
     ends = ", ".join(f"{way} {loss:.1f}" for way, loss in order.items())
-    return curves(
+    chart = curves(
         rows,
         "step",
         "loss",
@@ -747,6 +750,9 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         description="Loss per token against the step. Means of the last ten steps: "
         f"{ends}.",
     )
+    for layer in chart.layer:
+        layer.encoding.y.axis = alt.Axis(values=[3, 4, 5, 7, 10, 20, 30], format="d")
+    return chart
 
 
 @dataclass(frozen=True)
@@ -1036,8 +1042,8 @@ def cost_chart() -> alt.LayerChart:
         x=alt.X(
             "share:Q",
             title="output layer's share of the operations",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(format="%"),
+            scale=alt.Scale(domain=[0, 1.35]),  # room for the longest label
+            axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
         ),
     )
     numbers = base.mark_text(align="left", dx=5).encode(text="text:N")
