@@ -429,6 +429,7 @@ def first_words(model: Transformer, batch: Batch | None = None) -> FirstWords:
     return FirstWords(loss, same.double().mean().item())
 
 
+@cache
 def mean_first_words(start: Start, seeds: int = 5, **options: Any) -> FirstWords:
     """The mean over several draws of the weights."""
     found = [first_words(untrained(start, seed, **options)) for seed in range(seeds)]
@@ -699,7 +700,7 @@ def fading_row() -> Svg:
 
 # Does it matter for training?
 
-STEPS = 70
+STEPS = 60
 
 
 @cache
