@@ -263,7 +263,7 @@ def _halves_of(drawing: Diagram, x: float, y: float, row: Tensor) -> None:
 
 # What the shared matrix learns from.
 
-JOBS = ("source", "target", "output")
+JOBS: tuple[Literal["source", "target", "output"], ...] = ("source", "target", "output")
 
 
 VOCABULARY_OF_TWELVE = (
@@ -279,7 +279,8 @@ def rows_that_move(gradients: Sequence[Tensor]) -> Svg:
         gradients: of the matrices of source, target and output, (12, d_model) each.
     """
     words = VOCABULARY_OF_TWELVE
-    norms = torch.stack([*gradients, sum(gradients)]).norm(dim=-1).T  # (words, 4)
+    jobs = torch.stack(list(gradients))  # (3, words, d_model)
+    norms = torch.cat([jobs, jobs.sum(0, keepdim=True)]).norm(dim=-1).T  # (words, 4)
     tall = 24
     drawing = Diagram(360, 56 + tall * len(words))
     drawing.text(208, 12, "norm of the gradient", italic=True)
@@ -374,7 +375,7 @@ def untrained(
     )
     if start.sharing == "output apart":
         model.embeddings["target"] = model.embeddings["source"]
-    for embedding in dict.fromkeys(model.embeddings.values()):
+    for embedding in dict.fromkeys(map(model.embedding, JOBS)):
         nn.init.normal_(embedding.weight, std=start.std)
         if start.factor != math.sqrt(WIDTH):
             embedding.forward = _looked_up(embedding, start.factor)
@@ -506,7 +507,7 @@ def first_loss_chart() -> alt.LayerChart:
     large = f"datum.how == '{names[2]}' && datum.variance >= 1"
     numbers = base.transform_filter(large).mark_text(align="right", dx=-14, dy=-14)
     numbers = numbers.encode(text=alt.Text("excess:Q", format=".1f"))
-    return (line + points + numbers).properties(
+    return alt.layer(line, points, numbers).properties(
         width="container",
         height=260,
         description="The first loss above ln V over the variance of a logit, from one "
@@ -561,7 +562,7 @@ def token_beside_position() -> alt.LayerChart:
         .mark_rule(strokeDash=[4, 4], color=NEUTRAL.mark)
         .encode(x=x)
     )
-    return (points + one).properties(
+    return alt.layer(points, one).properties(
         width="container",
         height=90,
         description="Two points on a logarithmic scale. A position's entries have "
@@ -601,10 +602,11 @@ def predictions(source: str, target: str, seed: int) -> tuple[list[str], list[st
     read = torch.tensor([[tokenizer.bos_id, *tokenizer.encode(target)]])
     with torch.no_grad():
         likeliest = untrained(STARTS["as in the paper"], seed)(ids, read).argmax(-1)
-    return tuple(
+    heard, said = (
         [_shown(tokenizer, token) for token in tokens[0].tolist()]
         for tokens in (read, likeliest)
     )
+    return heard, said
 
 
 def _shown(tokenizer: Tokenizer, token: int) -> str:
@@ -659,7 +661,8 @@ def measured_shares(seeds: int = 5) -> list[float]:
     for seed in range(seeds):
         model = untrained(Start(), seed)
         row = model.embedding("target").weight[read] * math.sqrt(WIDTH)
-        states = [row + model.target_positions.table[: read.size(1)]]
+        positions: Any = model.target_positions
+        states = [row + positions.table[: read.size(1)]]
         states += _decoder_states(model, batch.source, read)
         cosines = [F.cosine_similarity(state, row, dim=-1)[real] for state in states]
         found.append([cosine.square().mean().item() for cosine in cosines])
@@ -988,7 +991,7 @@ def _map(points: list[dict[str, Any]], title: str, share: float) -> alt.LayerCha
     )
     chosen = f"indexof({list(LABELLED)}, datum.word) >= 0"
     labels = base.transform_filter(chosen).mark_text(dy=-11).encode(text="word:N")
-    return (dots + labels).properties(
+    return alt.layer(dots, labels).properties(
         width="container",
         height=300,
         description=f"English nouns as points, {title}, in the plane of their two main "
@@ -1048,7 +1051,7 @@ def cost_chart() -> alt.LayerChart:
         ),
     )
     numbers = base.mark_text(align="left", dx=5).encode(text="text:N")
-    return (base.mark_bar(color=KEY.mark) + numbers).properties(
+    return alt.layer(base.mark_bar(color=KEY.mark), numbers).properties(
         width="container",
         height=32 * len(rows),
         description="; ".join(f"{r['vocabulary']} tokens: {r['text']}" for r in rows),
