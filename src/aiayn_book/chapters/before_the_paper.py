@@ -247,7 +247,7 @@ class Reach:
         return curves(
             self.rows,
             "distance in words",
-            "share of a vector's movement",
+            "share of the movement",
             "vector",
             log_y=True,
             description="The share that one word at a given distance has in the "
@@ -271,7 +271,7 @@ def reach(words: int = 24, seeds: int = 5) -> Reach:
                     "vector": name,
                     "seed": seed,
                     "distance in words": d,
-                    "share of a vector's movement": felt[apart == d].mean().item(),
+                    "share of the movement": felt[apart == d].mean().item(),
                 }
                 for d in range(20)
             ]

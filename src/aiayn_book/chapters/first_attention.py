@@ -543,7 +543,7 @@ class Reach:
     @property
     def chart(self) -> alt.LayerChart:
         """The shares by distance."""
-        return curves(
+        chart = curves(
             self.rows,
             "distance in words",
             "share of an annotation",
@@ -553,6 +553,11 @@ class Reach:
             "movement of an annotation, on a logarithmic scale, for three trained "
             "translators. It falls by a large factor with every few words.",
         )
+        for layer in chart.layer:  # one curve needs no legend
+            layer.encoding.color.legend = None
+            layer.encoding.x.axis = alt.Axis(tickMinStep=1, format="d")
+        chart.layer[-1].encoding.strokeDash.legend = None
+        return chart
 
 
 def annotation_reach(
@@ -753,7 +758,7 @@ def recall_charts(table: pd.DataFrame) -> list[alt.LayerChart]:
     far = table[table["words"] == 36].rename(columns={"right": "share right"})
     near = table[table["distance"] == 4].rename(columns={"right": "share right"})
     told = "With attention the line is flat near one. With the last state alone "
-    return [
+    charts = [
         curves(
             far.rename(columns={"distance": "distance, among 36 words"}),
             "distance, among 36 words",
@@ -770,6 +775,10 @@ def recall_charts(table: pd.DataFrame) -> list[alt.LayerChart]:
             description=f"{told}it falls as more words are read before.",
         ),
     ]
+    for chart in charts:
+        for layer in chart.layer:
+            layer.encoding.y.scale = alt.Scale(domain=[0, 1])
+    return charts
 
 
 def span(values: Sequence[float]) -> str:
