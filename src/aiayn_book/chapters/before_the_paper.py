@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from aiayn import Transformer, TransformerConfig, scaled_dot_product_attention
 from aiayn_book import settle
 from aiayn_book.chapters.first_attention import SEEDS, learn, sensitivity
-from aiayn_book.colours import WEIGHT
+from aiayn_book.colours import KEY, QUERY
 from aiayn_book.diagrams import Diagram
 from aiayn_book.plots import curves
 from aiayn_book.svg import Svg
@@ -317,18 +317,23 @@ def one_word_chart() -> alt.Chart:
     return (
         alt.Chart(alt.Data(values=rows))
         .transform_filter("datum.state == state")
-        .mark_bar(color=WEIGHT.mark)
+        .mark_bar()
         .encode(
             y=alt.Y("word:N", title=None, sort=labels),
-            x=alt.X("share:Q", title="share", axis=alt.Axis(format="%", tickCount=3)),
-            tooltip=["word:N", alt.Tooltip("share:Q", format=".1%")],
-            column=alt.Column("vector:N", title=None),
+            yOffset=alt.YOffset("vector:N", sort=list(LAYERS)),
+            x=alt.X("share:Q", title="share", axis=alt.Axis(format="%")),
+            color=alt.Color(
+                "vector:N",
+                scale=alt.Scale(domain=list(LAYERS), range=[KEY.mark, QUERY.mark]),
+            ),
+            tooltip=["vector:N", "word:N", alt.Tooltip("share:Q", format=".1%")],
         )
-        .properties(width=112, height=216)
         .add_params(state)
         .properties(
-            description="Two bar charts for one word of a sentence of twelve: how "
-            "much each word moves its annotation, and its self-attention output. The "
+            width="container",
+            height=320,
+            description="Two bars for each word of a sentence of twelve: how much it "
+            "moves a chosen word's annotation, and its self-attention output. The "
             "annotation depends on itself and its neighbours, the self-attention "
             "output on all words.",
         )
@@ -397,7 +402,7 @@ class Ties:
     @property
     def chart(self) -> alt.LayerChart:
         """The shares by width."""
-        return curves(
+        chart = curves(
             self.rows,
             "width d",
             "share right",
@@ -406,6 +411,9 @@ class Ties:
             "training. Untied keys and values reach one at width four, the tied ones "
             "at about twice that width, and Bahdanau's lie between.",
         )
+        for layer in chart.layer:
+            layer.encoding.x.axis = alt.Axis(values=list(WIDTHS), format="d")
+        return chart
 
 
 def ties() -> Ties:
