@@ -636,7 +636,8 @@ class Recall(nn.Module):
 
     def __init__(self, attend: bool, d: int = 32) -> None:
         super().__init__()
-        self.name, self.letter = nn.Embedding(36, d), nn.Embedding(4, d)
+        self.name = nn.Embedding(36, d)
+        self.letter = nn.Embedding(4, d)
         self.read = nn.GRU(d, d, batch_first=True)
         self.W = nn.Linear(d, d, bias=False)
         self.U = nn.Linear(d, d, bias=False)
@@ -644,11 +645,13 @@ class Recall(nn.Module):
         self.out, self.attend = nn.Linear(d, 4), attend
 
     def forward(self, names: Tensor, letters: Tensor, asked: Tensor) -> Tensor:
-        h, last = self.read(self.name(names) + self.letter(letters))
+        words = self.name(names) + self.letter(letters)
+        h, last = self.read(words)
         query = self.name(asked)[:, None]  # (batch, 1, d)
         if not self.attend:  # the question is one more word
             return self.out(self.read(query, last)[1][0])
-        found, _ = additive_attention(self.W(query), self.U(h), h, self.v)
+        q, k = self.W(query), self.U(h)
+        found, _ = additive_attention(q, k, h, self.v)
         return self.out(found[:, 0])
 
 
@@ -1041,10 +1044,8 @@ def pairs_of_texts(batch: int) -> tuple[Tensor, Tensor, Tensor]:
     return first[:, torch.randperm(5)], second[:, torch.randperm(3)], wrong
 
 
-def train_decomposable(
-    attend: bool, seed: int, steps: int = 400
-) -> tuple[float, float]:
-    """The share right, and by how much shuffled words move the logits, relatively."""
+def train_decomposable(attend: bool, seed: int, steps: int = 400) -> float:
+    """The share of 2,000 new pairs that are classified right."""
     torch.manual_seed(seed)
     model = Decomposable(attend)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3, fused=True)
@@ -1053,10 +1054,8 @@ def train_decomposable(
         learn(optimizer, F.cross_entropy(model(first, second), wrong))
     first, second, wrong = pairs_of_texts(2000)
     with torch.no_grad():
-        scores = model(first, second)
-        again = model(first[:, torch.randperm(5)], second)
-    right = (scores.argmax(dim=-1) == wrong).float().mean().item()
-    return right, ((again - scores).abs().max() / scores.abs().max()).item()
+        right = model(first, second).argmax(dim=-1) == wrong
+    return right.float().mean().item()
 
 
 def attend_compare_aggregate() -> Svg:
