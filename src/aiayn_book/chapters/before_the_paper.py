@@ -324,7 +324,9 @@ def one_word_chart() -> alt.Chart:
             x=alt.X("share:Q", title="share", axis=alt.Axis(format="%")),
             color=alt.Color(
                 "vector:N",
+                title=None,
                 scale=alt.Scale(domain=list(LAYERS), range=[KEY.mark, QUERY.mark]),
+                legend=alt.Legend(symbolType="square"),
             ),
             tooltip=["vector:N", "word:N", alt.Tooltip("share:Q", format=".1%")],
         )

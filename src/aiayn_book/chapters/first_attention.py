@@ -476,8 +476,8 @@ def off_by_one(maps: Sequence[Tensor], data: Sentences) -> pd.DataFrame:
         best = weights.argmax(dim=-1)
         after = data.correct(best.roll(-1, dims=1))
         rows[f"seed {seed}"] = {
-            "rows as they are": data.correct(best)[data.paired].float().mean().item(),
-            "rows off by one": after[data.paired].float().mean().item(),
+            "gold found": data.correct(best)[data.paired].float().mean().item(),
+            "off by one": after[data.paired].float().mean().item(),
         }
     return pd.DataFrame(rows).T
 

@@ -102,10 +102,10 @@ def test_agreement_of_a_perfect_map_and_of_one_that_is_shifted(data):
     assert table.loc["attention, seed 0"].tolist() == [1, 1, 1]
     assert table.loc["same position"].tolist()[1:] == [1, 0]
     shares = chapter.off_by_one(maps, data).iloc[0]
-    assert shares["rows as they are"] == 1
-    assert shares["rows off by one"] < 0.5
+    assert shares["gold found"] == 1
+    assert shares["off by one"] < 0.5
     late = [data.gold.float().roll(1, dims=1)]
-    assert chapter.off_by_one(late, data).iloc[0]["rows off by one"] > 0.99
+    assert chapter.off_by_one(late, data).iloc[0]["off by one"] > 0.99
 
 
 def test_articles_that_attend_to_the_next_word(data):
