@@ -362,8 +362,8 @@ def train_tie(
     key = nn.Linear(24 if kind == "untied" else d, d)
     model = nn.ModuleList([squeeze, query, key, nn.Linear(d, 8)])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
-    for step in range(steps + 1):
-        batch = 64 if step < steps else 2000
+
+    def look_up(batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         names = torch.rand(batch, 16).argsort(dim=1)[:, :8]
         letters = torch.randint(8, (batch, 8))
         one_hot = F.one_hot(names, 16).float()
@@ -372,10 +372,13 @@ def train_tie(
         k = v if kind == "tied" else key(entry if kind == "untied" else v)
         asks = query(one_hot[:, :1])  # for the first name
         context, _ = scaled_dot_product_attention(asks, k, v)
-        scores = model[3](context[:, 0])
-        if step < steps:
-            learn(optimizer, F.cross_entropy(scores, letters[:, 0]))
-    right = (scores.argmax(dim=-1) == letters[:, 0]).float().mean().item()
+        return asks, v, model[3](context[:, 0]), letters[:, 0]
+
+    for _ in range(steps):
+        _, _, scores, answer = look_up(64)
+        learn(optimizer, F.cross_entropy(scores, answer))
+    asks, v, scores, answer = look_up(2000)
+    right = (scores.argmax(dim=-1) == answer).float().mean().item()
     return right, (model, asks, v, scores)
 
 
@@ -454,9 +457,10 @@ def folded_away(seed: int = 0, d: int = 4) -> float:
     """
     _, (model, asks, v, scores) = train_tie("Bahdanau's", d, seed)
     with torch.no_grad():
-        folded = asks @ model[2].weight  # key = value = v from here on
+        _, _, key, out = model
+        folded = asks @ key.get_parameter("weight")  # key = value = v from here on
         context, _ = scaled_dot_product_attention(folded, v, v)
-        return (model[3](context[:, 0]) - scores).abs().max().item()
+        return (out(context[:, 0]) - scores).abs().max().item()
 
 
 def settle_with_recurrence() -> None:

@@ -361,7 +361,7 @@ def agreement(maps: Sequence[Tensor], data: Sentences) -> pd.DataFrame:
     )
 
 
-def agreement_chart(table: pd.DataFrame) -> alt.Chart:
+def agreement_chart(table: Any) -> alt.Chart:
     """The shares of `agreement` as points."""
     kinds = ["attention", "same position", "diagonal", "chance"]
     rows = [
@@ -710,7 +710,7 @@ def recall(make: Callable[[bool], nn.Module]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "seed", "words", "distance", "right"])
 
 
-def share_right(table: pd.DataFrame, model: str, words: int, distance: int = 0):
+def share_right(table: Any, model: str, words: int, distance: int = 0):
     """The shares of `recall` of one model, seed by seed; 0 is the mean of all bands."""
     rows = table[(table["model"] == model) & (table["words"] == words)]
     if distance:
@@ -756,7 +756,7 @@ def recall_task(*, attend: bool) -> Svg:
     )
 
 
-def recall_charts(table: pd.DataFrame) -> list[alt.LayerChart]:
+def recall_charts(table: Any) -> list[alt.LayerChart]:
     """By distance among 36 words, and by number of words for the last four."""
     far = table[table["words"] == 36].rename(columns={"right": "share right"})
     near = table[table["distance"] == 4].rename(columns={"right": "share right"})
@@ -784,13 +784,13 @@ def recall_charts(table: pd.DataFrame) -> list[alt.LayerChart]:
     return charts
 
 
-def span(values: Sequence[float]) -> str:
+def span(values: Any) -> str:
     """The lowest and the highest of shares, in per cent."""
     low, high = (f"{100 * one:.0f}" for one in (min(values), max(values)))
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def settle_distance(table: pd.DataFrame, kept: Sequence[Mapping[int, float]]) -> None:
+def settle_distance(table: Any, kept: Sequence[Mapping[int, float]]) -> None:
     """§1: with attention, words are related however far apart they stand."""
     far = table[table["words"] == 36]
     one, other = (
