@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
-from project import BUILD, CACHE, notebook_paths
+from project import BUILD, CACHE, taught_paths
 from slides.deck import slides_of
 from slides.page import deck_page, index_page, place_assets
 
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="such as 03-attention; all by default")
     parser.add_argument("--out", type=Path, default=SLIDES, help="the folder to write")
     given = parser.parse_args()
-    known = {path.stem: path for path in notebook_paths()}
+    known = {path.stem: path for path in taught_paths()}
     if unknown := [name for name in given.names if name not in known]:
         parser.error(f"no such chapter: {', '.join(unknown)}.")
     cache = get_cache(CACHE)

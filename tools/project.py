@@ -26,6 +26,14 @@ def notebook_paths() -> list[Path]:
     return sorted(NOTEBOOKS.glob("*.ipynb"))
 
 
+def taught_paths() -> list[Path]:
+    """The notebooks that have exercises and slides: all but the appendices."""
+    table = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text("utf-8"))
+    chapters = [chapter for part in table for chapter in part["chapters"]]
+    appendices = {one["name"] for one in chapters if "appendix" in one}
+    return [path for path in notebook_paths() if path.stem not in appendices]
+
+
 def repository(root: Path = ROOT) -> tuple[str, str]:
     """The repository's address and branch, from the one place that holds them."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))

@@ -24,6 +24,20 @@ def parts() -> list[dict]:
     return yaml.safe_load(DATA.read_text(encoding="utf-8"))
 
 
+def taught() -> list[str]:
+    """The notebooks with exercises, a lesson and slides: all but the appendices."""
+    chapters = [chapter for part in parts() for chapter in part["chapters"]]
+    return [chapter["name"] for chapter in chapters if "appendix" not in chapter]
+
+
+def called(name: str) -> str:
+    """How a note names a chapter: *chapter 3*, or *appendix A*."""
+    if number(name):
+        return f"chapter {number(name)}"
+    chapters = {one["name"]: one for part in parts() for one in part["chapters"]}
+    return f"appendix {chapters[name].get('appendix', '')}".rstrip()
+
+
 def number(name: str) -> str:
     """The number in a notebook's name: 3 for ``03-attention``; none for some."""
     return name[:2].lstrip("0") if name[:2].isdigit() else ""

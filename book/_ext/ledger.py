@@ -8,6 +8,7 @@ builds fail.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from chapters import called
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -106,16 +107,16 @@ class FillIn(SphinxPostTransform):
 
     def _verdict(self, claim: Claim, record: Record | None) -> nodes.entry:
         """The verdict as a link to its cell, or the chapter that is to settle it."""
-        number = int(claim.chapter[:2])
+        chapter = called(claim.chapter)
         if record is None:
-            chapter = nodes.inline("", f"chapter {number}", classes=["ledger-note"])
-            return nodes.entry("", paragraph_of(label("open"), chapter))
+            where = nodes.inline("", chapter, classes=["ledger-note"])
+            return nodes.entry("", paragraph_of(label("open"), where))
         document = f"notebooks/{record.chapter}"
         uri = self.app.builder.get_relative_uri(self.env.docname, document)
         link = nodes.reference(
             "", "", label(record.verdict), refuri=f"{uri}#{claim.anchor}", internal=True
         )
-        notes = [f"chapter {number}: {record.measured}"]
+        notes = [f"{chapter}: {record.measured}"]
         if record.verdict == "defined" and claim.code:
             notes.insert(0, f"our code: {claim.code}")
         if record.sample:

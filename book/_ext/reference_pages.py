@@ -55,15 +55,19 @@ class PageOfSections(SphinxDirective):
         return f"{number}{titles()[name]}"
 
     def place(self, where: str, words: str) -> pending_xref:
-        """A link to a notebook or, after a hash, to a heading in it."""
+        """A link to a notebook or, after a hash, to a heading in it.
+
+        A name with a folder is that of a page, such as ``book/related-readings``.
+        """
         name, _, heading = where.partition("#")
+        name = name if "/" in name else f"notebooks/{name}"
         # MyST resolves it, and complains of a heading that is not there.
         return pending_xref(
             "",
             nodes.inline("", words),
             refdomain="doc",
             reftype="myst",
-            reftarget=f"notebooks/{name}",
+            reftarget=name,
             reftargetid=heading or None,
             refdoc=self.env.docname,
             refexplicit=True,

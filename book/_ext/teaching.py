@@ -137,6 +137,8 @@ class LessonPlans(SphinxDirective):
         written = []
         for chapter in parts()[int(self.arguments[0]) - 1]["chapters"]:
             name = chapter["name"]
+            if name not in plans:  # an appendix
+                continue
             self.env.note_dependency(str(NOTEBOOKS / f"{name}.ipynb"))
             written.append(f"## {title_of(name, chapter['title'])}")
             written.append(
@@ -156,6 +158,8 @@ class QuestionBank(SphinxDirective):
         for part in parts():
             for chapter in part["chapters"]:
                 name = chapter["name"]
+                if name not in bank:  # an appendix
+                    continue
                 written.append(f"## {title_of(name, chapter['title'])}")
                 for order, asked in enumerate(bank[name]):
                     written += question(number(name) or "B", order, asked)

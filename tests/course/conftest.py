@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from course.assignments import make_assignment  # noqa: E402
 from course.exercises import read_exercises  # noqa: E402
-from project import NOTEBOOKS, repository  # noqa: E402
+from project import NOTEBOOKS, repository, taught_paths  # noqa: E402
 
 
 @functools.cache
@@ -36,4 +36,4 @@ def assignment():
 def pytest_generate_tests(metafunc):
     """Run a test that asks for a ``name`` once for every chapter."""
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", sorted(p.stem for p in NOTEBOOKS.glob("*.ipynb")))
+        metafunc.parametrize("name", [path.stem for path in taught_paths()])

@@ -2,11 +2,21 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PARTS = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text(encoding="utf-8"))
+LETTERS = {
+    chapter["name"]: chapter["appendix"]
+    for part in PARTS
+    for chapter in part["chapters"]
+    if "appendix" in chapter
+}
 
 
 def figures(source):
@@ -34,11 +44,19 @@ def numbered(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_figures_are_numbered_in_their_order(path):
-    """From 1 on, under the number of the chapter."""
+    """From 1 on, under the number of the chapter or the letter of the appendix."""
     name = path.stem
     chapter = name[:2].lstrip("0") if name[:2].isdigit() else name[0].upper()
+    chapter = LETTERS.get(name, chapter)
     numbers = [number for number, _ in numbered(path)]
     assert numbers == [f"{chapter}.{place + 1}" for place in range(len(numbers))]
+
+
+def test_each_appendix_has_a_letter_of_its_own():
+    """Which is not that of the bug clinic's exercises."""
+    letters = [*LETTERS.values(), "B"]
+    assert len(set(letters)) == len(letters)
+    assert all(re.fullmatch("[A-Z]", letter) for letter in letters)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -9,14 +9,14 @@ import nbformat
 import pytest
 import teaching
 import yaml
-from chapters import parts
+from chapters import taught
 from exercises import NOTEBOOKS, all_exercises
 
 from slides.deck import slides_of
 
 LESSONS = teaching.lessons()
 BANK = teaching.questions()
-CHAPTERS = [chapter["name"] for part in parts() for chapter in part["chapters"]]
+CHAPTERS = taught()
 EXERCISES = {one.number: one for one in all_exercises()}
 
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from project import ROOT
+from project import ROOT, taught_paths
 from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -36,6 +36,7 @@ INDEX = (OWN / "index.html").read_text(encoding="utf-8")
 NOTEBOOK_LINK = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 BOOK_LINK = re.compile(r'href="\.\./book/([\w-]+)\.md(#[^"]*)?"')
 LOCAL_LINK = re.compile(r'<a href="#[^"]*">(.*?)</a>', re.DOTALL)
+DECKS = {path.stem for path in taught_paths()}
 STANDING_FOR = "text/html", "image/svg+xml", "text/plain"
 
 
@@ -128,7 +129,14 @@ def _inline(markdown: str) -> str:
 
 def _with_links(text: str) -> str:
     """Links lead to the other decks, and to the site where it stands beside them."""
-    text = NOTEBOOK_LINK.sub(r'href="\1.html"', text)
+    text = NOTEBOOK_LINK.sub(
+        lambda link: (
+            f'href="{link[1]}.html"'
+            if link[1] in DECKS
+            else f'href="../html/notebooks/{link[1]}.html{link[2] or ""}"'
+        ),
+        text,
+    )
     text = BOOK_LINK.sub(r'href="../html/book/\1.html\2"', text)
     return LOCAL_LINK.sub(r"\1", text)
 
