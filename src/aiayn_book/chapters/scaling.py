@@ -722,8 +722,8 @@ def divisors(d_k: int = 64, d_model: int = 512, keys: int = 16) -> Divisors:
         drawing.finish(
             "Four divisors",
             f"Mean weights of {keys} keys in order, as bars. Divided by 1, the best "
-            "key has nearly all. Divided by the root of d_k, the weights fall off gently. "
-            "Divided by the root of d_model or by d_k, they are nearly equal.",
+            "key has nearly all. Divided by the root of d_k, the weights fall off "
+            "gently. Divided by the root of d_model or by d_k, they are nearly equal.",
         ),
         deviation,
         top,
