@@ -89,6 +89,11 @@ class Passed:
         """The share of all gradient that reaches the chosen queries."""
         return (self.gradient[chosen].sum() / self.gradient.sum()).item()
 
+    def shares(self, parts: int) -> Tensor:
+        """The shares of equal parts of the queries, those with most gradient first."""
+        lengths = self.gradient.sort(descending=True).values
+        return lengths.view(parts, -1).sum(1) / lengths.sum()
+
     @property
     def top_tenth(self) -> float:
         """The share of all gradient that reaches one query in ten."""
@@ -130,47 +135,62 @@ class Unfair:
     drawings: list[Svg]
     mean: dict[bool, float]
     median: dict[bool, float]
-    top_ten: dict[bool, float]
 
 
-def unfair(d_k: int = 1024, queries: int = 100) -> Unfair:
-    """Each query's share of all gradient, with the root and without."""
-    with _own_seed(4):
-        found = {root: passed(d_k, 32, root, queries) for root in (True, False)}
-    shares = {
-        root: (part.gradient / part.gradient.sum()).sort(descending=True).values
-        for root, part in found.items()
-    }
-    high = 0.02 * math.ceil(50 * max(part[0].item() for part in shares.values()))
+def unfair(found: Sweep, d_k: int = 1024, bars: int = 50) -> Unfair:
+    """Shares of all gradient, of equally many queries a bar, the largest first."""
+    parts = {root: found[32, d_k, root] for root in (True, False)}
+    shares = {root: part.shares(bars) for root, part in parts.items()}
+    steps = math.ceil(10 * max(part.max().item() for part in shares.values()))
+    high = steps / 10
     drawings = []
     for root, name in ((True, f"divided by √{d_k}"), (False, "not divided")):
-        part = found[root].gradient
-        drawing = Diagram(330, 236)
-        left, top, width, height = 46, 42, 276, 152
-        base = top + height
+        part, share = parts[root], shares[root]
+        drawing = Diagram(330, 250)
+        left, top, width, height = 50, 46, 276, 160
+        base, tenth = top + height, bars // 10
         drawing.text(left + width / 2, 12, name, bold=True)
-        ticks = [(0.0, "0"), (0.5, f"{high / 2:.0%}"), (1.0, f"{high:.0%}")]
-        drawing.axis((left, base), (left, top), ticks)
-        drawing.text(left - 38, 28, "share of all gradient", anchor="start")
-        drawing.bars(
-            left + width / 2,
-            top + height / 2,
-            shares[root],
-            role="query",
-            width=width,
-            height=height,
-            limit=high,
-        )
-        even = base - height / queries / high
+        reach = height + 6  # so that the axis' head is free
+        ticks = [
+            (height * i / steps / reach, f"{10 * i} %" if i else "0")
+            for i in range(steps + 1)
+        ]
+        drawing.axis((left, base), (left, base - reach), ticks)
+        drawing.text(left - 46, 30, "share of all gradient", anchor="start")
+        first = width * tenth / bars
+        for x, wide, some, role in (
+            (left + 4 + first / 2, first, share[:tenth], "query"),
+            (left + 4 + (width + first) / 2, width - first, share[tenth:], "neutral"),
+        ):
+            drawing.bars(
+                x,
+                top + height / 2,
+                some,
+                role=role,
+                width=wide,
+                height=height,
+                limit=high,
+            )
+        even = base - height / bars / high
         drawing.arrow((left, even), (left + width, even), head=False, dashed=True)
         drawing.text(left + width, even - 12, "equal shares", anchor="end", italic=True)
-        drawing.text(left + width / 2, base + 14, f"{queries} queries, in order")
-        numbers = f"mean {part.mean():.2f}, median {part.median():.2g}"
-        drawing.text(left + width, top + 6, numbers, anchor="end")
+        drawing.text(
+            left + first + 16,
+            top + 22,
+            f"the first tenth: {part.top_tenth:.0%}".replace("%", " %"),
+            anchor="start",
+            role="query",
+            bold=True,
+        )
+        mean, median = part.gradient.mean(), part.gradient.median()
+        for y, words in ((46, f"mean {mean:.2f}"), (66, f"median {median:.1g}")):
+            drawing.text(left + first + 16, top + y, words, anchor="start")
+        below = f"{len(part.gradient)} queries, largest gradient first"
+        drawing.text(left + width / 2, base + 18, below)
         drawings.append(
             drawing.finish(
                 f"Shares of the gradient, scores {name}",
-                f"{queries} bars in descending order. "
+                f"{bars} bars in descending order. "
                 + (
                     "All are near the dashed line of equal shares."
                     if root
@@ -181,9 +201,8 @@ def unfair(d_k: int = 1024, queries: int = 100) -> Unfair:
         )
     return Unfair(
         drawings,
-        mean={root: part.gradient.mean().item() for root, part in found.items()},
-        median={root: part.gradient.median().item() for root, part in found.items()},
-        top_ten={root: part[:10].sum().item() for root, part in shares.items()},
+        mean={root: part.gradient.mean().item() for root, part in parts.items()},
+        median={root: part.gradient.median().item() for root, part in parts.items()},
     )
 
 
@@ -192,8 +211,8 @@ def unfair(d_k: int = 1024, queries: int = 100) -> Unfair:
 
 def sixteen_keys() -> Svg:
     """All keys of four signs, stacked above their dot product with (1, 1, 1, 1)."""
-    drawing = Diagram(360, 236)
-    floor, step, tall = 164, 66, 19
+    drawing = Diagram(360, 212)
+    floor, step, tall = 138, 66, 19
     stacks: dict[int, list[tuple[int, ...]]] = {}
     for key in product([1, -1], repeat=4):
         stacks.setdefault(sum(key), []).append(key)
@@ -209,11 +228,11 @@ def sixteen_keys() -> Svg:
     ticks = [((score + 5) / 10, f"{score:+d}".replace("-", "−").replace("+0", "0"))
              for score in sorted(stacks)]  # fmt: skip
     drawing.axis((15, floor + 2), (345, floor + 2), ticks)
-    drawing.text(336, floor - 14, "q · k", anchor="end", italic=True)
-    drawing.arrow((114, 204), (246, 204), width=2, role="alert", head=False)
+    drawing.text(352, floor + 17, "q · k", anchor="end", italic=True)
+    drawing.arrow((114, 180), (246, 180), width=2, role="alert", head=False)
     for x in (114, 246):
-        drawing.arrow((x, 199), (x, 209), width=2, role="alert", head=False)
-    drawing.text(180, 222, "one standard deviation to either side: ±2")
+        drawing.arrow((x, 175), (x, 185), width=2, role="alert", head=False)
+    drawing.text(180, 198, "one standard deviation to either side: ±2")
     return drawing.finish(
         "All sixteen keys",
         "Sixteen keys of four plus or minus signs in five stacks, by their dot product "
@@ -377,12 +396,16 @@ def gap_chart(found: Sweep, d_k: int = 1024, widest: int = 20) -> alt.LayerChart
         {"gap": gap / 4, "length": two_best_keys(gap / 4, d_k)}
         for gap in range(4 * widest + 1)
     ]
-    x = alt.X("gap:Q", title="gap between the two best scores")
+    x = alt.X(
+        "gap:Q",
+        title="gap between the two best scores",
+        axis=alt.Axis(tickCount=10),
+    )
     y = alt.Y(
         "length:Q",
         title="length of the gradient",
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format=".0e", values=[1e-8, 1e-6, 1e-4, 1e-2, 1]),
+        axis=alt.Axis(format="~r", values=[1e-6, 1e-4, 1e-2, 1]),
     )
     colours = ["#c97800", "#2a86c4"]
     points = (
@@ -575,14 +598,22 @@ def in_words(shares: Tensor) -> str:
     return f"{shares.mean():.1%} ({shares.min():.1%} to {shares.max():.1%})"
 
 
+def _percent(shares: Tensor) -> str:
+    """Mean, lowest and highest in percent, or one number if they are the same."""
+    mean, low, high = (
+        round(100 * number.item())
+        for number in (shares.mean(), shares.min(), shares.max())
+    )
+    return f"{mean}" if low == high else f"{mean} ({low}–{high})"
+
+
 def right_answers(runs: Runs) -> pd.DataFrame:
-    """Shares of right answers by width, kind and rate: mean, lowest and highest."""
+    """Percent of right answers by width, kind and rate: mean, lowest and highest."""
     table = pd.DataFrame(
         [
             {"dₖ": d_k, "scores": IN_WORDS[kind], "rate": rate,
-             "right": f"{r.mean():.0%} ({r.min():.0%} to {r.max():.0%})"}
+             "right": _percent(right(run))}
             for (d_k, kind, rate), run in runs.items()
-            for r in [right(run)]
         ]
     )  # fmt: skip
     return table.pivot(index=["dₖ", "scores"], columns="rate", values="right")
@@ -1014,27 +1045,44 @@ def check_text(found: Sweep, runs: Runs, folded: Run) -> None:
     assert (score_variance(runs[256, "without", 0.003][2]) > before).all()
 
 
+_TABLE = """<style>
+.aiayn-claims details.aiayn-claim { margin: 0; padding: .35rem 0; }
+.aiayn-claims .aiayn-claim > summary > span:first-child { display: none; }
+.aiayn-claims .aiayn-claim .aiayn-what { white-space: normal; overflow: visible; }
+.aiayn-claims .aiayn-claim[open] .aiayn-what { visibility: visible; }
+.aiayn-claims .aiayn-claim[open] > p:first-of-type { display: none; }
+.aiayn-claims .aiayn-claim > summary > em { margin-inline-start: auto;
+  text-align: end; max-width: 9.5em; }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Settled claims as the rows of one table: what the paper says, and the verdict."""
+
+    settlements: tuple[Settlement, ...]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(settlement._repr_html_() for settlement in self.settlements)
+        return f'<div class="aiayn-claims">{rows}{_TABLE}</div>'
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.settlements))
+
+
 def settle_claims(found: Sweep, runs: Runs, measured: Costs) -> None:
-    """Gather the eight claims of §3.2.1 in a table, then settle each."""
-    decided = (
-        ("The variance of q · k is dₖ", "the three lines", judge_variance()),
-        ("But for the factor, nothing is new", "an identity", judge_same_but_scale()),
-        ("Large dₖ: extremely small gradients", "the median of ‖J‖ at dₖ = 1024",
-         judge_saturation(found)),
-        ("The factor counteracts this", "the median of ‖J‖, dₖ = 16 to 1024",
-         judge_scaling(found)),
-        ("Small dₖ: additive and undivided scores alike", f"{SEEDS} seeds at dₖ = 4",
-         judge_small_width(runs)),
-        ("Large dₖ: additive better than undivided", f"{SEEDS} seeds at dₖ = 256",
-         judge_large_width(runs)),
-        ("Similar cost in theory", "counting operations", judge_similar_complexity()),
-        ("In practice the dot product is cheaper", "time and memory at dₖ = 64",
-         judge_faster(measured)),
-    )  # fmt: skip
-    table = pd.DataFrame(
-        [(claim, by, found.verdict_in_words) for claim, by, found in decided],
-        columns=["the paper says", "decided by", "verdict"],
+    """Settle the eight claims of §3.2.1, in one table."""
+    show(
+        Claims(
+            (
+                judge_variance(),
+                judge_same_but_scale(),
+                judge_saturation(found),
+                judge_scaling(found),
+                judge_small_width(runs),
+                judge_large_width(runs),
+                judge_similar_complexity(),
+                judge_faster(measured),
+            )
+        )
     )
-    show(table.set_index("the paper says"))
-    for *_, settlement in decided:
-        show(settlement)
