@@ -183,7 +183,7 @@ def unfair(found: Sweep, d_k: int = 1024, bars: int = 50) -> Unfair:
             bold=True,
         )
         mean, median = part.gradient.mean(), part.gradient.median()
-        for y, words in ((46, f"mean {mean:.2f}"), (66, f"median {median:.1g}")):
+        for y, words in ((46, f"mean {mean:.2g}"), (66, f"median {median:.2g}")):
             drawing.text(left + first + 16, top + y, words, anchor="start")
         below = f"{len(part.gradient)} queries, largest gradient first"
         drawing.text(left + width / 2, base + 18, below)
@@ -1064,7 +1064,7 @@ class Claims:
 
     def _repr_html_(self) -> str:
         rows = "".join(settlement._repr_html_() for settlement in self.settlements)
-        return f'<div class="aiayn-claims">{rows}{_TABLE}</div>'
+        return f'<div class="aiayn aiayn-claims">{rows}{_TABLE}</div>'
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.settlements))
