@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from typing import Any
@@ -22,7 +22,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from aiayn import additive_attention, scaled_dot_product_attention
 from aiayn_book.claims import Settlement, judge
 from aiayn_book.diagrams import Diagram
-from aiayn_book.html import show
 from aiayn_book.plots import curves
 from aiayn_book.power import smallest_effect
 from aiayn_book.svg import Svg
@@ -850,11 +849,41 @@ def operations(n: int, d_k: int) -> tuple[int, int]:
 
 # The eight claims.
 
+Settle = Callable[..., None]
 
-def judge_variance() -> Settlement:
+_TABLE = """<style>
+.aiayn-claims details.aiayn-claim { margin: 0; padding: .35rem 0; }
+.aiayn-claims .aiayn-claim > summary > span:first-child { display: none; }
+.aiayn-claims .aiayn-claim .aiayn-what { white-space: normal; overflow: visible; }
+.aiayn-claims .aiayn-claim[open] .aiayn-what { visibility: visible; }
+.aiayn-claims .aiayn-claim[open] > p:first-of-type { display: none; }
+.aiayn-claims .aiayn-claim > summary > em { margin-inline-start: auto;
+  text-align: end; max-width: 9.5em; }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Settled claims as the rows of one table: what the paper says, and the verdict."""
+
+    settlements: list[Settlement] = field(default_factory=list)
+
+    def settle(self, claim_id: str, **given: Any) -> None:
+        """As `aiayn_book.settle`, but shown with the others."""
+        self.settlements.append(judge(claim_id, **given))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(settlement._repr_html_() for settlement in self.settlements)
+        return f'<div class="aiayn aiayn-claims">{rows}{_TABLE}</div>'
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.settlements))
+
+
+def settle_variance(settle: Settle) -> None:
     """Footnote 4, over eleven widths."""
     mean, variance = sampled().furthest
-    return judge(
+    settle(
         "s3.2.1-variance",
         holds=max(mean, variance) < 4,  # eleven widths, two numbers each
         expected="mean 0 and variance dₖ, within 4 standard errors",
@@ -864,14 +893,14 @@ def judge_variance() -> Settlement:
     )
 
 
-def judge_same_but_scale() -> Settlement:
+def settle_same_but_scale(settle: Settle) -> None:
     """The old attention from the new one, by a longer query."""
     generator = torch.Generator().manual_seed(4)
     q, k, v = torch.randn(3, 5, 64, dtype=torch.float64, generator=generator)
     old = (q @ k.mT).softmax(-1) @ v
     new, _ = undivided_attention(q, k, v)
     difference = (new - old).abs().max().item()
-    return judge(
+    settle(
         "s3.2.1-same-but-scale",
         holds=difference < 1e-12,  # float64 keeps sixteen digits
         expected="the same numbers, once the factor is undone",
@@ -888,7 +917,7 @@ def norm_ratio(
     return (statistic(without) / statistic(with_it)).item()
 
 
-def judge_saturation(found: Sweep) -> Settlement:
+def settle_saturation(settle: Settle, found: Sweep) -> None:
     """Whether the Jacobian is extremely small, for the median query."""
     median = {n: norm_ratio(found, n, 1024, torch.median) for n in NUMBERS}
     mean = {n: norm_ratio(found, n, 1024, torch.mean) for n in NUMBERS}
@@ -898,7 +927,7 @@ def judge_saturation(found: Sweep) -> Settlement:
     def listed(ratios: Mapping[int, float], form: str) -> str:
         return ", ".join(f"{r:{form}} ({n} keys)" for n, r in ratios.items())
 
-    return judge(
+    settle(
         "s3.2.1-saturation",
         holds=max(median.values()) < 0.01,
         expected="‖J‖ of the median query below 1/100 of that with the factor, at "
@@ -911,7 +940,7 @@ def judge_saturation(found: Sweep) -> Settlement:
     )
 
 
-def judge_scaling(found: Sweep) -> Settlement:
+def settle_scaling(settle: Settle, found: Sweep) -> None:
     """Whether with the factor the Jacobian is the same at every large width."""
     change = {
         n: (
@@ -920,7 +949,7 @@ def judge_scaling(found: Sweep) -> Settlement:
         ).item()
         for n in NUMBERS
     }
-    return judge(
+    settle(
         "s3.2.1-scaling",
         holds=all(abs(c - 1) < 0.15 for c in change.values()),
         expected="with the factor, the median ‖J‖ at dₖ = 1024 is that at 16, within "
@@ -941,13 +970,13 @@ def _trainings() -> str:
     )
 
 
-def judge_small_width(runs: Runs) -> Settlement:
+def settle_small_width(settle: Settle, runs: Runs) -> None:
     """Additive against dot product without the factor, at a width of 4."""
     plain, additive = best(runs, 4, "without"), best(runs, 4, "additive")
     error = ((plain.var() + additive.var()) / SEEDS).sqrt()
     furthest = abs(plain.mean() - additive.mean()) + 2 * error
     slow = [in_words(right(runs[4, k, RATES[0]])) for k in ("without", "additive")]
-    return judge(
+    settle(
         "s3.2.1-small-dk",
         holds=furthest < 0.05,
         expected="at dₖ = 4, each at its best rate, less than 5 points between them, "
@@ -959,10 +988,10 @@ def judge_small_width(runs: Runs) -> Settlement:
     )
 
 
-def judge_large_width(runs: Runs) -> Settlement:
+def settle_large_width(settle: Settle, runs: Runs) -> None:
     """The same at a width of 256."""
     plain, additive = best(runs, 256, "without"), best(runs, 256, "additive")
-    return judge(
+    settle(
         "s3.2.1-large-dk",
         holds=additive.min() - plain.mean() > 0.05,
         expected="at dₖ = 256, the worst additive seed better than the mean without "
@@ -975,11 +1004,11 @@ def judge_large_width(runs: Runs) -> Settlement:
     )
 
 
-def judge_similar_complexity() -> Settlement:
+def settle_similar_complexity(settle: Settle) -> None:
     """Operations of either score, at four sizes."""
     sizes = ((32, 32), (64, 64), (64, 128), (128, 64))
     ratios = [additive / dot for additive, dot in (operations(*s) for s in sizes)]
-    return judge(
+    settle(
         "s3.2.1-similar-complexity",
         holds=max(ratios) == min(ratios) < 10,
         expected="a constant ratio, whatever n and dₖ, of a few",
@@ -988,10 +1017,10 @@ def judge_similar_complexity() -> Settlement:
     )
 
 
-def judge_faster(measured: Costs) -> Settlement:
+def settle_faster(settle: Settle, measured: Costs) -> None:
     """Time and memory at the paper's width, from 64 words on."""
     ratios = {n: measured.ratio(n) for n in (64, 128, 256)}
-    return judge(
+    settle(
         "s3.2.1-faster",
         holds=all(min(pair) >= 4 for pair in ratios.values()),
         expected="at dₖ = 64, at least 4 times in time and in memory, twice what the "
@@ -1043,46 +1072,3 @@ def check_text(found: Sweep, runs: Runs, folded: Run) -> None:
         assert after.min() > 10
     before = score_variance(start(256, torch.Generator().manual_seed(2017)))
     assert (score_variance(runs[256, "without", 0.003][2]) > before).all()
-
-
-_TABLE = """<style>
-.aiayn-claims details.aiayn-claim { margin: 0; padding: .35rem 0; }
-.aiayn-claims .aiayn-claim > summary > span:first-child { display: none; }
-.aiayn-claims .aiayn-claim .aiayn-what { white-space: normal; overflow: visible; }
-.aiayn-claims .aiayn-claim[open] .aiayn-what { visibility: visible; }
-.aiayn-claims .aiayn-claim[open] > p:first-of-type { display: none; }
-.aiayn-claims .aiayn-claim > summary > em { margin-inline-start: auto;
-  text-align: end; max-width: 9.5em; }
-</style>"""
-
-
-@dataclass(frozen=True)
-class Claims:
-    """Settled claims as the rows of one table: what the paper says, and the verdict."""
-
-    settlements: tuple[Settlement, ...]
-
-    def _repr_html_(self) -> str:
-        rows = "".join(settlement._repr_html_() for settlement in self.settlements)
-        return f'<div class="aiayn aiayn-claims">{rows}{_TABLE}</div>'
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self.settlements))
-
-
-def settle_claims(found: Sweep, runs: Runs, measured: Costs) -> None:
-    """Settle the eight claims of §3.2.1, in one table."""
-    show(
-        Claims(
-            (
-                judge_variance(),
-                judge_same_but_scale(),
-                judge_saturation(found),
-                judge_scaling(found),
-                judge_small_width(runs),
-                judge_large_width(runs),
-                judge_similar_complexity(),
-                judge_faster(measured),
-            )
-        )
-    )

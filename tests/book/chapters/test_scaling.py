@@ -19,6 +19,14 @@ WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 CLAIMS = Path(chapter.__file__).parents[1] / "claims.json"
 
 
+def settled(function, *given):
+    """The one claim that a function settles."""
+    table = chapter.Claims()
+    function(table.settle, *given)
+    (settlement,) = table.settlements
+    return settlement
+
+
 @pytest.fixture(scope="module")
 def found():
     """The sweep of the chapter: a second or two."""
@@ -213,11 +221,11 @@ GOOD, POOR = [1.0, 1.0, 1.0, 0.99, 1.0], [0.7, 0.9, 0.5, 0.6, 0.8]
 def test_verdicts_on_training_can_fail():
     """Small: equal is alike, a noisy difference is not. Large: better or not."""
     kinds = {f"{kind}_{d}": GOOD for kind in chapter.KINDS for d in (4, 256)}
-    assert chapter.judge_small_width(fake_runs(**kinds)).holds
-    assert not chapter.judge_large_width(fake_runs(**kinds)).holds
+    assert settled(chapter.settle_small_width, fake_runs(**kinds)).holds
+    assert not settled(chapter.settle_large_width, fake_runs(**kinds)).holds
     poor = {**kinds, "without_4": POOR, "without_256": POOR}
-    assert not chapter.judge_small_width(fake_runs(**poor)).holds
-    large = chapter.judge_large_width(fake_runs(**poor))
+    assert not settled(chapter.settle_small_width, fake_runs(**poor)).holds
+    large = settled(chapter.settle_large_width, fake_runs(**poor))
     assert large.holds
     assert "300 steps" in large.sample
     assert "0.001, 0.003, 0.01" in large.sample
@@ -226,10 +234,13 @@ def test_verdicts_on_training_can_fail():
 def test_verdicts_on_gradients_can_fail(found):
     """With the factor everywhere nothing is small; without it, not the same."""
     same = {(n, d, r): found[n, d, True] for n, d, r in found}
-    assert not chapter.judge_saturation(same).holds
+    assert not settled(chapter.settle_saturation, same).holds
     swapped = {(n, d, r): found[n, d, not r] for n, d, r in found}
-    assert not chapter.judge_scaling(swapped).holds
-    assert "means, which would not pass" in chapter.judge_saturation(found).measured
+    assert not settled(chapter.settle_scaling, swapped).holds
+    assert (
+        "means, which would not pass"
+        in settled(chapter.settle_saturation, found).measured
+    )
 
 
 def test_verdicts_are_those_of_the_ledger(found):
@@ -241,17 +252,17 @@ def test_verdicts_are_those_of_the_ledger(found):
         {(n, 64, kind): 1 + 9 * (kind == "additive")
          for n in (64, 128, 256) for kind in ("with", "additive")},
     )  # fmt: skip
-    settlements = (
-        chapter.judge_variance(),
-        chapter.judge_same_but_scale(),
-        chapter.judge_saturation(found),
-        chapter.judge_scaling(found),
-        chapter.judge_similar_complexity(),
-        chapter.judge_faster(slow),
-    )
+    settlements = [
+        settled(chapter.settle_variance),
+        settled(chapter.settle_same_but_scale),
+        settled(chapter.settle_saturation, found),
+        settled(chapter.settle_scaling, found),
+        settled(chapter.settle_similar_complexity),
+        settled(chapter.settle_faster, slow),
+    ]
     for settlement in settlements:
         assert settlement.verdict == recorded[settlement.claim.id]
     table = chapter.Claims(settlements)
     assert len(records_in_html(table._repr_html_(), "04-scaling")) == 6
     even = replace(slow, kept=dict.fromkeys(slow.kept, 1))
-    assert not chapter.judge_faster(even).holds
+    assert not settled(chapter.settle_faster, even).holds
