@@ -842,7 +842,7 @@ def operations(n: int, d_k: int) -> tuple[int, int]:
     """
     q, k = torch.randn(2, n, d_k)
     with FlopCounterMode(display=False) as counter:
-        q @ k.mT
+        torch.matmul(q, k.mT)
     hidden = torch.tanh(q[:, None, :] + k[None, :, :])  # (n, n, d_k)
     return 4 * hidden.numel(), counter.get_total_flops()
 
