@@ -220,6 +220,7 @@ def one_head_two_orders() -> alt.Chart:
         value=0.5,
         bind=alt.binding_range(min=0, max=1, step=0.05, name="Weight p of who "),
     )
+    names = ["cat drinks milk", "milk drinks cat"]
     rows = [
         {
             "sentence": f"{who} drinks {what}",
@@ -231,29 +232,41 @@ def one_head_two_orders() -> alt.Chart:
         for word in ("cat", "dog", "milk", "tea")
     ]
     amount = "datum.first ? share : datum.second ? 1 - share : 0"
+    colours = alt.Scale(domain=names, range=[WEIGHT.mark, NEUTRAL.mark])
     return (
         alt.Chart(alt.Data(values=rows))
         .transform_calculate(amount=amount)
-        .mark_bar(color=WEIGHT.mark)
+        .mark_bar()
         .encode(
-            x=alt.X("word:N", title=None, axis=alt.Axis(labelAngle=0)),
+            x=alt.X(
+                "word:N",
+                title=None,
+                axis=alt.Axis(labelAngle=0),
+                scale=alt.Scale(paddingInner=0.3),
+            ),
+            xOffset=alt.XOffset("sentence:N", sort=names),
             y=alt.Y(
                 "amount:Q",
                 title="share of the answer",
                 scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(format="%", tickCount=5),
             ),
-            column=alt.Column("sentence:N", title=None, spacing=16),
-            tooltip=["word:N", alt.Tooltip("amount:Q", format=".2f")],
+            color=alt.Color(
+                "sentence:N",
+                title=None,
+                scale=colours,
+                legend=alt.Legend(symbolType="square", symbolSize=120),
+            ),
+            tooltip=["sentence:N", "word:N", alt.Tooltip("amount:Q", format=".2f")],
         )
         .add_params(share)
         .properties(
-            width=125,
-            height=150,
-            description="Two bar charts, one for each sentence, of the shares that the "
-            "words cat, dog, milk and tea have in one head's answer. With equal "
-            "weights both show one half for cat and one half for milk. With p above "
-            "one half the higher bar is the subject in both.",
+            width="container",
+            height=170,
+            description="Bars of the shares that the words cat, dog, milk and tea have "
+            "in one head's answer, side by side for two sentences. With equal weights "
+            "both sentences have one half for cat and one half for milk. With p above "
+            "one half the subject has the higher bar in either sentence.",
         )
     )
 
@@ -271,12 +284,12 @@ def where_and_what() -> list[Svg]:
         drawing = Diagram(338, 190)
         drawing.text(169, 12, title, bold=True)
         for middle, columns, name, verdict in (
-            (108, 0, "same subspace", verdicts[0]),
-            (264, 3, "different subspaces", verdicts[1]),
+            (112, 0, "same subspace", verdicts[0]),
+            (268, 3, "different subspaces", verdicts[1]),
         ):
             drawing.text(middle, 40, name)
             look: Any = {"cell": 20, "tall": 30, "digits": None}
-            rows = ("cat", "drinks", "milk") if middle == 108 else ()
+            rows = ("cat", "drinks", "milk") if middle == 112 else ()
             drawing.grid(middle, 102, torch.zeros(3, 6), rows=rows, **look)
             same = second_row == 0 and columns == 0
             first = "1 and 2" if same else "1"
@@ -601,7 +614,7 @@ def accuracy_charts(
                 "share:Q",
                 title=title,
                 scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=5),
+                axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
             ),
             y=alt.Y("layer:N", title=None, sort=names, axis=alt.Axis(labelLimit=130)),
             tooltip=["layer:N", "seed:O", alt.Tooltip("share:Q", format=".1%")],
@@ -684,7 +697,7 @@ def own_part(layer: MultiHeadAttention) -> OwnPart:
 def sum_of_blocks() -> Svg:
     """The concatenation times W_O, cut into heads, as a sum over the heads."""
     parts = _three_words()
-    drawing = Diagram(360, 286)
+    drawing = Diagram(360, 308)
     look: Any = {"cell": 9, "tall": 12, "digits": None}
 
     def put(x: float, y: float, table: Tensor, head: int, role: str = "") -> None:
@@ -707,15 +720,14 @@ def sum_of_blocks() -> Svg:
     put(290, 82, parts.output, 0, "value")
     drawing.text(290, 52, "output", bold=True, role="value")
     drawing.text(290, 112, "3×8", small=True)
-    for y, context, block, head in ((190, first, above, 0), (252, second, below, 1)):
+    for y, context, block, head in ((202, first, above, 0), (272, second, below, 1)):
         drawing.text(16, y, "=" if head == 0 else "+")
         put(60, y, context, head)
         drawing.text(106, y, "·")
         put(172, y, block, head)
         drawing.text(230, y, "=")
         put(290, y, context @ block, 0, "value")
-        drawing.text(340, y, f"{head + 1}", italic=True)
-    drawing.text(340, 218, "head", italic=True)
+        drawing.text(60, y - 30, f"head {head + 1}", bold=True)
     return drawing.finish(
         "Concatenate and project, as a sum",
         "The concatenation of two contexts times W_O equals the context of head 1 "
@@ -1025,8 +1037,9 @@ def pairs_chart(fits: Mapping[int, tuple[Tensor, Tensor]]) -> alt.LayerChart:
         alt.LayerChart(layer=[cells, frames])
         .add_params(width)
         .properties(
-            width=216,
+            width="container",
             height=330,
+            usermeta={"widest": 400},
             description="A map of fifteen queries, each wanting a pair of six keys, "
             f"with frames where the weight should be. Rows that are right: {told}.",
         )
