@@ -17,7 +17,6 @@ from aiayn import MultiHeadAttention, scaled_dot_product_attention
 from aiayn_book import paper, settle
 from aiayn_book.colours import ALERT, NEUTRAL, WEIGHT
 from aiayn_book.diagrams import Diagram
-from aiayn_book.plots import attention_map
 from aiayn_book.svg import Svg
 
 DRAWERS = 8
@@ -637,7 +636,7 @@ def accuracy_charts(
 
 def one_query_map(
     one: MultiHeadAttention, hidden: WithHiddenLayer, two: MultiHeadAttention
-) -> alt.LayerChart:
+) -> Svg:
     """The weights of one query, drawers 3 and 6, in each head of three layers."""
     one_hot = torch.eye(DRAWERS)
     ask = torch.cat([one_hot[2], one_hot[5]])[None, None]
@@ -647,15 +646,27 @@ def one_query_map(
             layer(ask, entries, entries, need_weights=True)[1][0, :, 0]
             for layer in (one, hidden.attention, two)
         ]
-    names = ["one head", "one, before hidden", "two: head 1", "two: head 2"]
-    return attention_map(
-        torch.cat(maps),
-        names,
-        [str(drawer + 1) for drawer in range(DRAWERS)],
-        description="Weights over eight drawers for a query that wants drawers 3 and "
-        "6. The only head has about half on each. Before a hidden layer, one head has "
-        "clearly more on one of them. Of two heads, each attends to one drawer.",
-        gold=[(row, place) for row in range(4) for place in (2, 5)],
+    table = torch.cat(maps)
+    table = table.masked_fill(table < 0.05, 0.0)
+    drawing = Diagram(360, 164)
+    cell, left, top = 33, 90, 36
+    drawing.text(left + 4 * cell, 10, "drawer", italic=True)
+    drawing.grid(
+        left + 4 * cell,
+        top + 60,
+        table,
+        cell=cell,
+        tall=30,
+        rows=["1 head", "1 + hidden", "2: head 1", "2: head 2"],
+        columns=[str(drawer + 1) for drawer in range(DRAWERS)],
+    )
+    for drawer in (2, 5):
+        drawing.frame(left + cell * drawer - 2, top - 18, cell + 4, 142)
+    return drawing.finish(
+        "The weights of one query",
+        "Weights over eight drawers for a query that wants drawers 3 and 6. The only "
+        "head has about half on each. Before a hidden layer, one head has clearly more "
+        "on one of them. Of two heads, each attends to one drawer.",
     )
 
 

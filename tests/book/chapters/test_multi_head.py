@@ -27,6 +27,13 @@ DRAWINGS = {
     "where and what": chapter.where_and_what(),
     "matrices": chapter.twenty_five_and_four(),
     "drawers": chapter.drawers(),
+    "one query": [
+        chapter.one_query_map(
+            chapter.new_layer(0, 1),
+            chapter.WithHiddenLayer(chapter.new_layer(1, 1)),
+            chapter.new_layer(2, 2),
+        )
+    ],
     "sum": [chapter.sum_of_blocks()],
     "numberings": chapter.numberings(RESULTS),
     "wrong split": chapter.wrong_split(),
@@ -222,6 +229,17 @@ def test_two_heads_set_by_hand_solve_the_task():
     assert first == pytest.approx(1 / 8, abs=0.03)
     assert second == 1
     assert chapter.both_right([layer]) == [1]  # it is as before
+
+
+def test_the_map_of_one_query_shows_where_each_head_attends():
+    """One row for each head; the two set by hand attend to drawers 3 and 6."""
+    uniform = chapter.new_layer(0, 1)
+    with torch.no_grad():
+        uniform.query_projection.weight.zero_()
+    hidden = chapter.WithHiddenLayer(uniform)
+    drawing = chapter.one_query_map(uniform, hidden, by_hand())
+    shown = [word for word in words(drawing) if "." in word]
+    assert shown == ["0.12"] * 16 + ["1.00"] * 2  # 1/8 = 0.125, rounded to even
 
 
 def test_what_is_added_to_all_keys_alike_is_no_part_of_a_head():
