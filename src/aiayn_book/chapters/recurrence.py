@@ -797,6 +797,11 @@ def share_on_source(model: Model, n: int) -> float:
     return (norms[:, middle] / norms.sum(dim=-1)).mean().item()
 
 
+def span_of_shares(shares: Sequence[float]) -> str:
+    """Lowest to highest, to two decimals."""
+    return f"{min(shares):.2f} to {max(shares):.2f}"
+
+
 def shares_of_copiers(
     copiers: Models, n: int = 12
 ) -> dict[tuple[str, str], list[float]]:
