@@ -941,14 +941,14 @@ SIZES = {  # about the same number of weights
 
 
 @cache
-def race_data() -> tuple[tuple[Any, ...], Batch]:
+def race_data() -> tuple[Any, Batch]:
     """Pairs of short sentences of the grammar, and one batch that is held out."""
     corpus = load_corpus("grammar", size=8000, held_out_size=1000)
     text = [*corpus.train.source, *corpus.train.target]
     tokenizer = Tokenizer.train(text, vocab_size=300)
     pairs, _ = encode_pairs(corpus.train, tokenizer, max_length=14)
     held_out, _ = encode_pairs(corpus.validation, tokenizer, max_length=14)
-    return tuple(pairs), next(iter(TokenBatches(held_out, 100_000).epoch(0)))
+    return pairs, next(iter(TokenBatches(held_out, 100_000).epoch(0)))
 
 
 def loss_on(model: Model, source: Tensor, target: Tensor) -> Tensor:
