@@ -137,7 +137,7 @@ def chain_by_hand() -> Svg:
     numbers = (1.0, 0.0, 0.0, 1.0)
     states, factors = states_and_factors(numbers)
     drawing = Diagram(360, 236)
-    places = [56 + 84 * i for i in range(4)]
+    places = [62 + 84 * i for i in range(4)]
     drawing.text(180, 14, "derivative: backwards, the factors multiply", role="alert")
     for i, (x, state, factor) in enumerate(zip(places, states, factors, strict=True)):
         drawing.box(x, 102, f"{state:.2f}", width=50)
@@ -596,11 +596,11 @@ def new_model(kind: str, vocab: int, width: int, d_ff: int, seed: int) -> Model:
                 num_heads=4,
                 num_encoder_layers=1,
                 num_decoder_layers=1,
-                dropout=0,
+                dropout=0.0,
             )
         )
     return RecurrentTranslator(
-        RecurrentConfig(vocab, width, attention=kind != "one vector", dropout=0)
+        RecurrentConfig(vocab, width, attention=kind != "one vector", dropout=0.0)
     )
 
 
@@ -614,7 +614,7 @@ def trainer_for(model: Model, seed: int) -> Trainer:
         TrainingConfig(
             warmup_steps=50,
             learning_rate_scale=0.4,
-            label_smoothing=0,
+            label_smoothing=0.0,
             seed=seed,
             device="cpu",
         ),
@@ -1013,7 +1013,7 @@ class Race:
     def paths(self, lengths: Sequence[int] = (8, 16, 32, 64)) -> pd.DataFrame:
         """The critical path of one training loss, by the words of source and target."""
         deep = Transformer(
-            TransformerConfig(300, d_model=64, d_ff=336, num_heads=4, dropout=0)
+            TransformerConfig(300, d_model=64, d_ff=336, num_heads=4, dropout=0.0)
         )  # as many layers as the paper's base model: six on either side
         seed = min(seed for _, seed in self.models)
         models = {kind: self.models[kind, seed] for kind in KINDS[1:]}
