@@ -1,10 +1,11 @@
 """§1 and §2: what the Transformer replaced, a recurrent encoder–decoder.
 
-Without attention it is the model of Cho et al. (2014): one vector carries the whole
-source. With attention it is that of Bahdanau et al. (2015): a bidirectional encoder,
-and a decoder that looks at every annotation before each word. Differences from theirs:
-the output layer is a tanh layer (theirs is maxout) tied to the embeddings; dropout; the
-first state is made of what both directions know at their ends; torch's initialisation.
+With attention it is the model of Bahdanau et al. (2015): a bidirectional encoder, and
+a decoder that attends to every annotation before each word. Without attention one
+vector carries the whole source, as in Cho et al. (2014), whose encoder reads from left
+to right only. Differences from theirs: the output layer is a tanh layer (theirs is
+maxout) tied to the embeddings; dropout; the first state is made of what both directions
+know at their ends; torch's initialisation.
 
 `RecurrentTranslator` is called like `Transformer`, so the same `Trainer` trains it, on
 rows that are not packed, and the same search writes with it.

@@ -58,7 +58,7 @@ all_states = FunctionCheck(
         Mistake(
             _same_power_in_each_round,
             "each round multiplies by keep once. In the second round an entry reaches "
-            "two places back: what is left of a number after two steps?",
+            "two positions back: what is left of a number after two steps?",
         ),
         Mistake(
             _one_round,
@@ -74,8 +74,8 @@ layers = ValueCheck(
     mistakes=(
         Mistake(
             (20, 5),
-            "(b) is right. For (a): a kernel of five covers the place itself and four "
-            "before it.",
+            "(b) is right. For (a): a kernel of five covers the position itself and "
+            "four before it.",
         ),
         Mistake(
             (25, 3),
@@ -119,8 +119,8 @@ batch = ValueCheck(
         ),
         Mistake(
             (8, 1),
-            "fewer sentences do not shorten the wait: each of them is read word by "
-            "word.",
+            "fewer sentences do not shorten the critical path: each of them is read "
+            "word by word.",
         ),
     ),
 )
