@@ -402,6 +402,11 @@ def span(values: Iterable[float], form: str = ".2f") -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def powers(left: Tensor) -> str:
+    """The exponents of 10 of what is left at the bottom, over the runs."""
+    return span(left[0].log10().tolist(), ".0f").replace("-", "−")
+
+
 # Why words become alike.
 
 WORDS = ("my", "cat", "drinks", "cold", "fresh", "milk")
@@ -603,27 +608,28 @@ def gradient_chart(left: Measured) -> alt.Chart:
 
 def by_hand() -> Svg:
     """Add & Norm on four numbers, step by step, as bars."""
-    drawing = Diagram(360, 440)
+    drawing = Diagram(360, 430)
     x, update = torch.tensor([5.0, 1, 1, 1]), torch.tensor([0.0, 0, 4, 0])
     total = x + update
     centred = total - total.mean()
     steps = [
-        (46, x, "x", "one word", "key", 0),
-        (130, update, "FFN(x)", "its update", "weight", 0),
-        (214, total, "add", "x + FFN(x)", "value", 0),
-        (304, centred, "centre", "minus the mean, 3", "value", 1),
-        (392, centred / 2, "scale", "divided by 2", "value", 1),
+        (44, x, "x", "one word", "key"),
+        (134, update, "FFN(x)", "its update", "weight"),
+        (224, total, "add", "x + FFN(x)", "value"),
+        (318, centred, "centre", "minus the mean, 3", "value"),
+        (394, centred / 2, "scale", "divided by 2", "value"),
     ]
-    for y, vector, name, detail, role, signed in steps:
+    unit = 12  # pixels
+    for y, vector, name, detail, role in steps:
         drawing.text(8, y - 9, name, anchor="start", bold=True)
         drawing.text(8, y + 9, detail, anchor="start")
-        tall = 84 if signed else 60
-        drawing.bars(210, y, vector, role=role, width=130, height=tall, limit=5.5)
+        tall = 5 * unit * (2 if vector.min() < 0 else 1)
+        drawing.bars(190, y, vector, role=role, width=110, height=tall, limit=5)
         numbers = ", ".join(f"{number:g}" for number in vector.tolist())
         drawing.text(352, y, f"({numbers})".replace("-", "−"), anchor="end", small=True)
-    drawing.plus(210, 88)
-    mean = 214 + 30 - 60 * 3 / 5.5
-    drawing.arrow((140, mean), (280, mean), head=False, dashed=True, width=1.2)
+    drawing.plus(190, 89)
+    mean = 224 + 30 - 3 * unit
+    drawing.arrow((135, mean), (245, mean), head=False, dashed=True, width=1.2)
     return drawing.finish(
         "One sub-layer by hand",
         "Five rows of four bars. The word (5, 1, 1, 1), its update (0, 0, 4, 0), their "
@@ -701,7 +707,7 @@ def four_sums() -> list[Svg]:
     def vector() -> Tensor:
         return torch.randn(6, generator=generator, dtype=torch.float64)
 
-    values = [vector() for _ in range(3)]
+    values = [1.5 * vector() for _ in range(3)]
     heads = [vector() for _ in range(2)]
     x, update, word, position = vector(), 0.8 * vector(), vector(), vector()
     shares = (0.67, 0.09, 0.24)
@@ -709,15 +715,13 @@ def four_sums() -> list[Svg]:
         (
             "Attention: over words",
             [
-                (f"{share:.2f} ·", share * value / 0.67, role)
-                for share, value, role in zip(
-                    shares, values, ("value",) * 3, strict=True
-                )
+                (f"{share:.2f} · {name}", share * value, "value")
+                for share, name, value in zip(shares, "ABC", values, strict=True)
             ],
         ),
         (
             "Heads: over heads",
-            [(f"head {n} W_O,{n}", head, "weight") for n, head in enumerate(heads, 1)],
+            [(f"from head {n}", head, "weight") for n, head in enumerate(heads, 1)],
         ),
         ("Residual: old and new", [("x", x, "key"), ("update", update, "weight")]),
         (
@@ -727,16 +731,19 @@ def four_sums() -> list[Svg]:
     ]
     panels = []
     for title, parts in sums:
-        drawing = Diagram(338, 124)
+        drawing = Diagram(338, 128)
         drawing.text(8, 12, title, anchor="start", bold=True)
         wide = 66 if len(parts) == 3 else 88
         step = 86 if len(parts) == 3 else 118
         total = torch.stack([part for _, part, _ in parts]).sum(dim=0)
         shown = [*parts, ("sum", total, "neutral")]
+        limit = max(float(part.abs().max()) for _, part, _ in shown)
         for number, (label, part, role) in enumerate(shown):
             centre = 40 + step * number if len(parts) == 3 else 52 + step * number
-            drawing.bars(centre, 64, part, role=role, width=wide, height=64, limit=3.0)
-            drawing.text(centre, 112, label)
+            drawing.bars(
+                centre, 64, part, role=role, width=wide, height=76, limit=limit
+            )
+            drawing.text(centre, 118, label)
             if number:
                 sign = "=" if number == len(parts) else "+"
                 drawing.text(centre - step / 2, 64, sign, bold=True)
@@ -848,7 +855,7 @@ def parameter_chart(counts: Mapping[str, int]) -> alt.LayerChart:
         x=alt.X(
             "millions:Q",
             title="parameters, in millions",
-            scale=alt.Scale(domain=[0, 60]),
+            scale=alt.Scale(domain=[0, 30]),
         ),
         tooltip=["part:N", "millions:Q", "label:N"],
     )
@@ -883,6 +890,22 @@ def tasks_drawing(right: Right) -> Svg:
         for name, row in zip(ABLATED, means, strict=True)
     )
     return drawing.finish("Which task fails without which part", f"{said}.")
+
+
+def check_sorting(
+    sorting: Mapping[str, Sequence[float]], instead: Mapping[str, Sequence[float]]
+) -> None:
+    """Assert what the text says about the two comparisons."""
+    mean = {name: sum(runs) / len(runs) for name, runs in sorting.items()}
+    whole = max(sorting["everything"])
+    for name in ("no attention", "no positions", "no residuals"):
+        assert min(sorting[name]) > whole + 0.5, name
+    for name in ("no feed-forward", "no normalisation"):
+        assert mean["everything"] < mean[name] < mean["no attention"], name
+    assert min(sorting["no residuals"]) > max(sorting["no attention"]) + 0.2
+    both, one, three = (sum(runs) / len(runs) for runs in instead.values())
+    assert both < three < one  # three attentions recover something,
+    assert one - three < (one - both) / 2  # but not much
 
 
 def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> alt.LayerChart:
@@ -944,11 +967,11 @@ def two_arrangements() -> list[Svg]:
             drawing.plus(trunk, plus)
             if pre:
                 drawing.arrow((trunk, split), (branch, split), head=False)
-                drawing.arrow((branch, split), (branch, split - 8), head=False)
-                drawing.box(branch, split - 19, "norm", width=96, height=22)
-                drawing.arrow((branch, split - 30), (branch, split - 40), head=False)
+                drawing.arrow((branch, split), (branch, split - 11), head=False)
+                drawing.box(branch, split - 22, "norm", width=96, height=22)
+                drawing.arrow((branch, split - 33), (branch, plus + 12), head=False)
                 drawing.box(
-                    branch, split - 51, "sub-layer", width=96, height=22, role="weight"
+                    branch, plus, "sub-layer", width=96, height=24, role="weight"
                 )
                 drawing.arrow((branch - 48, plus), (trunk + 9, plus))
                 drawing.arrow(
