@@ -403,8 +403,11 @@ def span(values: Iterable[float], form: str = ".2f") -> str:
 
 
 def powers(left: Tensor) -> str:
-    """The exponents of 10 of what is left at the bottom, over the runs."""
-    return span(left[0].log10().tolist(), ".0f").replace("-", "−")
+    """What is left at the bottom, as powers of 10, over the runs."""
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    exponents = left[0].log10().round().int().tolist()
+    low, high = (f"10{str(f(exponents)).translate(raised)}" for f in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 # Why words become alike.
