@@ -627,12 +627,12 @@ def by_hand() -> Svg:
         drawing.text(8, y - 9, name, anchor="start", bold=True)
         drawing.text(8, y + 9, detail, anchor="start")
         tall = 5 * unit * (2 if vector.min() < 0 else 1)
-        drawing.bars(190, y, vector, role=role, width=110, height=tall, limit=5)
+        drawing.bars(180, y, vector, role=role, width=96, height=tall, limit=5)
         numbers = ", ".join(f"{number:g}" for number in vector.tolist())
         drawing.text(352, y, f"({numbers})".replace("-", "−"), anchor="end", small=True)
-    drawing.plus(190, 89)
+    drawing.plus(180, 89)
     mean = 224 + 30 - 3 * unit
-    drawing.arrow((135, mean), (245, mean), head=False, dashed=True, width=1.2)
+    drawing.arrow((130, mean), (230, mean), head=False, dashed=True, width=1.2)
     return drawing.finish(
         "One sub-layer by hand",
         "Five rows of four bars. The word (5, 1, 1, 1), its update (0, 0, 4, 0), their "

@@ -163,9 +163,8 @@ def test_the_gradient_at_the_top_is_one():
 
 
 def test_powers_are_exponents_of_ten():
-    assert (
-        chapter.powers(torch.tensor([[1e-13, 2e-12], [1.0, 1.0]])) == "10⁻¹³ to 10⁻¹²"
-    )
+    left = torch.tensor([[1e-13, 2e-12], [1.0, 1.0]])
+    assert chapter.powers(left) == "10⁻¹³ to 10⁻¹²"
 
 
 def test_the_last_gradient_shrinks_in_pre_norm_as_the_text_says():
