@@ -51,8 +51,8 @@ class Attention(nn.Module):
 
     def __init__(self, runs: int, d: int) -> None:
         super().__init__()
-        for name in ("W_Q", "W_K", "W_V", "W_O"):
-            setattr(self, name, glorot(runs, d, d))
+        self.W_Q, self.W_K = glorot(runs, d, d), glorot(runs, d, d)
+        self.W_V, self.W_O = glorot(runs, d, d), glorot(runs, d, d)
 
     def forward(self, x: Tensor) -> Tensor:
         """The update of each word, from all words."""
@@ -196,7 +196,8 @@ def last_gradient(depth: int, norm: str, d: int = 64) -> Tensor:
         stack = Stack(3, depth, d, norm=norm).double()
         y = stack(torch.randn(3, 4, 16, d, dtype=torch.float64))
         loss = (y * torch.randn_like(y)).sum()
-    (gradient,) = torch.autograd.grad(loss, [stack.sublayers[-1].W_2])
+    last: Any = stack.sublayers[-1]
+    (gradient,) = torch.autograd.grad(loss, [last.W_2])
     return gradient.flatten(1).norm(dim=1)
 
 
@@ -429,7 +430,8 @@ def six_words(residual: bool) -> list[Tensor]:
         return norm(x + update if residual else update)
 
     with torch.no_grad():
-        for layer in encoder.layers:
+        layers: Any = encoder.layers
+        for layer in layers:
             x = states[-1]
             update, _ = layer.self_attention(x, x, x)
             x = join(x, update, layer.self_attention_residual.norm)
@@ -840,7 +842,7 @@ def parameter_counts() -> dict[str, int]:
     }
 
 
-def parameter_chart(counts: Mapping[str, int]) -> alt.LayerChart:
+def parameter_chart(counts: Mapping[str, int]) -> Any:
     """Bars of parameters by part, with shares of all and of all but embeddings."""
     total = sum(counts.values())
     inner = total - counts["embeddings"]
@@ -911,7 +913,7 @@ def check_sorting(
     assert one - three < (one - both) / 2  # but not much
 
 
-def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> alt.LayerChart:
+def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> Any:
     """The loss of each seed, and the mean, by variant; a line at chance."""
     rows = [
         {"variant": name, "loss": round(loss, 3), "seed": seed}
@@ -1146,7 +1148,7 @@ def output_widths() -> list[int]:
 def settle_one_width() -> None:
     """Settle that all outputs have one width, and that another cannot be added."""
     try:
-        _random(5, 512) + _random(5, 256)
+        torch.add(_random(5, 512), _random(5, 256))
         refused = False
     except RuntimeError:
         refused = True
@@ -1162,7 +1164,7 @@ def settle_one_width() -> None:
     )
 
 
-def _with_biases(ffn: nn.Module) -> nn.Module:
+def _with_biases(ffn: Any) -> Any:
     """Random biases: zeros would hide one that is lost."""
     ffn = ffn.double()
     for layer in (ffn.inner, ffn.outer):
