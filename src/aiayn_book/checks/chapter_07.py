@@ -109,7 +109,8 @@ add_and_norm = FunctionCheck(
         ),
         Mistake(
             _eps_outside,
-            "ε is added to the deviation. It belongs under the root, to the variance.",
+            "ε is added to the standard deviation. It belongs under the root, to the "
+            "variance.",
         ),
         Mistake(
             lambda x, update, gain, bias, eps: _add_and_norm(
@@ -149,8 +150,8 @@ outputs = ValueCheck(
         Mistake(4, "can both be +1? What is their mean?"),
         Mistake(
             math.inf,
-            "subtract the mean from two numbers: how do the results hang together? "
-            "And then divide.",
+            "subtract the mean from two numbers: how are the two results related? "
+            "Then divide.",
         ),
     ),
 )
@@ -172,7 +173,8 @@ variance = ValueCheck(
         Mistake(7, "each layer has two sub-layers."),
         Mistake(12, "and the variance that x began with?"),
         Mistake(
-            math.sqrt(13), "that is the deviation. Variances are what adds up directly."
+            math.sqrt(13),
+            "that is the standard deviation. Variances are what adds up directly.",
         ),
         Mistake(
             4096,
