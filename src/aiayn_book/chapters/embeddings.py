@@ -459,7 +459,7 @@ def losses_at_the_start() -> list[dict[str, Any]]:
         model = mean_first_words(start).loss - math.log(VOCABULARY)
         found = {
             "half the variance": variance / 2,
-            "independent rows": excess(variance),
+            "random logits": excess(variance),
             "untrained models": model,
         }
         rows += [
@@ -472,7 +472,7 @@ def losses_at_the_start() -> list[dict[str, Any]]:
 def first_loss_chart() -> alt.LayerChart:
     """The excess over ln V: the formula as a line, draws and models as points."""
     rows = losses_at_the_start()
-    names = ["half the variance", "independent rows", "untrained models"]
+    names = ["half the variance", "random logits", "untrained models"]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X(
             "variance:Q",
@@ -512,8 +512,8 @@ def first_loss_chart() -> alt.LayerChart:
         height=260,
         description="The first loss above ln V over the variance of a logit, from one "
         "sixteenth to 64. Up to a variance of 1, the line of half the variance, "
-        "independent rows and untrained models agree and are at most one half. At 64 "
-        "the line is at 32, independent rows below 20, and the models between.",
+        "random logits and untrained models agree and are at most one half. At 64 "
+        "the line is at 32, random logits below 20, and the models between.",
     )
 
 
@@ -756,6 +756,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     )
     for layer in chart.layer:
         layer.encoding.y.axis = alt.Axis(values=[3, 4, 5, 7, 10, 20, 30], format="d")
+        layer.encoding.y.title = "loss, nats per token"
     return chart
 
 
