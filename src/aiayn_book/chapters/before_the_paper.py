@@ -50,7 +50,7 @@ WORKS = (
         "Cheng et al.",
         "yes",
         False,
-        False,
+        True,  # in their §4, for two sequences
         "intra-attention",
         False,
         "reading",
@@ -76,6 +76,7 @@ WORKS = (
         False,
         "sentence vectors",
     ),
+    Work("1705.03122", "ConvS2S", "", True, True, "", True),
     Work(
         "1705.04304",
         "Paulus et al.",
@@ -86,7 +87,6 @@ WORKS = (
         True,
         "summaries",
     ),
-    Work("1705.03122", "ConvS2S", "", True, True, "", True),
     Work("1706.03762", "Transformer", "", False, True, "self-attention", True),
 )
 

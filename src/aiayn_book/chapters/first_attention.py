@@ -173,7 +173,7 @@ def along_the_tanh(states: Sequence[int] = (0, 3)) -> list[Svg]:
             (313, 92),
             [((x + 3) / 6, str(x).replace("-", "−")) for x in (-2, -1, 1, 2)],
         )
-        drawing.text(326, 76, "Ws + Uhⱼ", anchor="end", italic=True)
+        drawing.text(318, 76, "Ws + Uhⱼ", anchor="end", italic=True)
         line = [place(x / 10) for x in range(-30, 31)]
         drawing.arrow(*line, head=False)
         for word, (first, _) in zip(("1st", "2nd", "3rd"), THREE, strict=True):

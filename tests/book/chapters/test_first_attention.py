@@ -176,6 +176,14 @@ def test_recall_is_measured_in_bands_of_four():
     assert {row[2] for row in rows} == {1.0}
 
 
+def test_load_remains_a_burden_after_five_times_as_much_training():
+    """What the text says beside Figure 2.8, for its first seed."""
+    rows = chapter.train_recall(chapter.Recall, False, seed=0, steps=3000)
+    near = {words: share for words, distance, share in rows if distance == 4}
+    assert near[4] == pytest.approx(0.82, abs=0.05)
+    assert near[12] == pytest.approx(0.55, abs=0.05)
+
+
 def recalled(attention, state):
     """A table as `recall` makes it, with these shares."""
     rows = [
