@@ -499,8 +499,9 @@ def first_loss_chart() -> alt.LayerChart:
     points = points.encode(
         shape=alt.Shape(
             "how:N",
+            title=None,
             scale=alt.Scale(domain=names, range=["circle", "circle", "square"]),
-            legend=None,
+            legend=alt.Legend(columns=1),
         ),
         tooltip=["how:N", alt.Tooltip("excess:Q", format=".2f")],
     )
@@ -981,14 +982,15 @@ def _map(points: list[dict[str, Any]], title: str, share: float) -> alt.LayerCha
             scale=alt.Scale(domain=domain, range=[KEY.mark, QUERY.mark, VALUE.mark]),
             legend=alt.Legend(columns=1),
         ),
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=0.9).encode(
         shape=alt.Shape(
             "gender:N",
             title="German gender",
             scale=alt.Scale(domain=domain, range=["circle", "square", "triangle-up"]),
+            legend=alt.Legend(columns=1),
         ),
-    )
-    dots = base.mark_point(filled=True, size=70, opacity=0.9).encode(
-        tooltip=["word:N", "gender:N"]
+        tooltip=["word:N", "gender:N"],
     )
     chosen = f"indexof({list(LABELLED)}, datum.word) >= 0"
     labels = base.transform_filter(chosen).mark_text(dy=-11).encode(text="word:N")

@@ -746,12 +746,11 @@ def reach_chart(length: int = 9, width: int = 3, deepest: int = 6) -> alt.LayerC
         )
     )
     shade = alt.Scale(
-        domain=["✓", "·", "×"], range=[WEIGHT.mark, NEUTRAL.mark, "#0000"]
+        domain=["✓", "·", "×"],
+        range=[f"{WEIGHT.mark}cc", f"{NEUTRAL.mark}33", "#0000"],  # with opacities
     )
-    strength = alt.Scale(domain=["✓", "·", "×"], range=[0.8, 0.2, 0])
     squares = base.mark_rect(stroke=NEUTRAL.mark, strokeOpacity=0.5).encode(
-        color=alt.Color("reach:N", scale=shade, legend=None),
-        fillOpacity=alt.FillOpacity("reach:N", scale=strength, legend=None),
+        fill=alt.Fill("reach:N", scale=shade, legend=None)
     )
     signs = base.mark_text().encode(text="reach:N")
     return (
