@@ -67,6 +67,11 @@ def encode_pairs(
     >>> len(pairs) + left_out
     200
     """
+    if not isinstance(text, ParallelText):
+        raise InputError(
+            f"encode_pairs takes a ParallelText, not something of the type "
+            f"{type(text).__name__}: give ParallelText(sources, targets)."
+        )
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)
     if max_length is None:

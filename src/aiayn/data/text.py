@@ -14,7 +14,7 @@ from typing import overload
 
 import numpy as np
 
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
 from aiayn.storage import write_atomically
 
@@ -133,10 +133,10 @@ class MemmapLines(Sequence[str]):
         """Write lines to path, and where each begins to a file beside it.
 
         Raises:
-            InputError: It is one text, a line contains a line feed, or the file cannot
-                be written; then no file is left behind.
+            InputError: A line is no text or contains a line feed, or the file cannot be
+                written; then no file is left behind.
         """
-        refuse_text(lines)
+        lines = checked_lines(lines)
         path, starts = Path(path), [0]
         with write_atomically(path) as stream:
             for line in lines:
