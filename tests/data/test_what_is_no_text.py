@@ -123,7 +123,7 @@ def test_a_table_read_by_pandas_is_named_by_its_line_and_side():
     pairs, _ = encode_pairs(ParallelText(whole["en"], whole["de"]), TOKENIZER)
     assert isinstance(pairs, EncodedPairs)
     assert len(pairs) == 1
-    with pytest.raises(InputError, match="takes a ParallelText, not .* DataFrame"):
+    with pytest.raises(InputError, match=r"takes a ParallelText, not .* DataFrame"):
         encode_pairs(table, TOKENIZER)
 
 
