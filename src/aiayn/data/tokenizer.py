@@ -14,7 +14,7 @@ from types import NoneType
 from typing import NoReturn
 
 from aiayn.errors import InputError
-from aiayn.storage import write_atomically
+from aiayn.storage import expand, write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID = 0
@@ -226,7 +226,7 @@ class Tokenizer:
             InputError: The file is missing, cannot be read or is no such tokenizer.
         """
         try:
-            return cls(Path(path).expanduser().read_bytes())
+            return cls(expand(path).read_bytes())
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
@@ -240,7 +240,7 @@ class Tokenizer:
         Raises:
             InputError: It cannot be written; an older file is then unchanged.
         """
-        with write_atomically(Path(path).expanduser()) as stream:
+        with write_atomically(expand(path)) as stream:
             stream.write(self._model)
 
     @property

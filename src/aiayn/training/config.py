@@ -8,8 +8,11 @@ from typing import Any, Literal, get_args, get_origin
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.validation import hold_python_numbers
-from aiayn.storage import describe_config, read_config
+from aiayn.storage import RunFolder, describe_config, expand, read_config, read_json
+from aiayn.version import __version__
 
+# What stands in a run's config.json besides the choices.
+_OF_THE_RUN = ("version", "digests")
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 
 
@@ -96,6 +99,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
+        object.__setattr__(self, "output", expand(self.output))
         for part in fields(self):
             _check(part.name, part.type, getattr(self, part.name))
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
@@ -122,6 +126,15 @@ class TrainingConfig:
         Raises:
             InputError: It is not such a dictionary, or one of another version.
         """
+        if not isinstance(values, dict):
+            raise InputError("This is no training configuration, but no dictionary.")
+        values = {k: v for k, v in values.items() if k not in _OF_THE_RUN}
+        known = {part.name for part in fields(cls)} | {"plain"}
+        if unknown := sorted(map(str, values.keys() - known)):
+            raise InputError(
+                "This is no training configuration of this version, which does not "
+                f"know the key {', '.join(map(repr, unknown))}."
+            )
         try:
             choices = values | {
                 "output": Path(values["output"]),
@@ -133,6 +146,30 @@ class TrainingConfig:
             return cls(**choices)
         except (TypeError, KeyError) as error:
             raise InputError(f"This is no training configuration: {error}.") from None
+
+    @classmethod
+    def of_run(cls, run: RunFolder) -> "TrainingConfig":
+        """The configuration in a run's folder.
+
+        Raises:
+            InputError: It is no folder of a run, or another version wrote it; the
+                sentence names the file and both versions.
+        """
+        if not run.config.is_file():
+            raise InputError(
+                f"There is no file {run.config}, so {run.path} is no run: give the "
+                "folder that was the output=… of a training."
+            )
+        values = read_json(run.config)
+        try:
+            return cls.from_dict(values)
+        except InputError as error:
+            by = values.get("version") if isinstance(values, dict) else None
+            raise InputError(
+                f"{run.config} cannot be used: {error} It was written by version "
+                f"{by or 'unknown'} of aiayn, and this is {__version__}: use that "
+                "version, or correct the file."
+            ) from None
 
     @classmethod
     def grammar(cls, **changes) -> "TrainingConfig":

@@ -7,6 +7,7 @@ from threading import Event
 from tqdm import tqdm
 
 from aiayn.data import Batch
+from aiayn.storage import resuming
 from aiayn.training.config import TrainingConfig
 from aiayn.training.preparation import TrainingData
 from aiayn.training.run_log import Progress, RunLog
@@ -42,7 +43,7 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
             if stopped:
                 raise KeyboardInterrupt(
                     f"Stopped after step {progress.step} of {config.steps}: "
-                    f"continue with 'aiayn resume {log.run.path}'."
+                    f"continue with {resuming(log.run.path)}."
                 )
 
 
