@@ -26,7 +26,7 @@ from aiayn.device import resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.fast.process import tune_process
 from aiayn.model import TransformerConfig
-from aiayn.storage import RunFolder, expand, quoted, save_tensors
+from aiayn.storage import RunFolder, expand, quoted, read_json, save_tensors
 from aiayn.training import TrainingConfig
 from aiayn.training.preparation import digest_of, find_corpus
 from aiayn.version import __version__
@@ -101,7 +101,8 @@ def resume(
         threads: Threads of a CPU.
         corpus: Where the corpus lies now, if it has moved.
     """
-    config = TrainingConfig.of_run(RunFolder(run))
+    file = RunFolder(run).config
+    config = TrainingConfig.from_dict(read_json(file), file)
     _tune_process(replace(config, device=device or config.device))
     changes = {"steps": steps, "device": device, "threads": threads, "corpus": corpus}
     _print_result(training.resume_training(run, **changes))
@@ -211,7 +212,7 @@ def evaluate(
     run = expand(run)
     model, tokenizer = inference.load_translator(run, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
-    config = TrainingConfig.of_run(folder)
+    config = TrainingConfig.from_dict(read_json(folder.config), folder.config)
     name = corpus or find_corpus(config, folder)
     loaded = data.load_corpus(name, source=config.source, target=config.target)
     text = loaded.split(split)

@@ -185,7 +185,9 @@ def read_json(path: Path | str) -> Any:
     """
     path = expand(path)
     if not os.path.isfile(path):
-        raise InputError(f"There is no file {path}.")
+        no_run = f", so {path.parent} is no run: give the output=… of a training"
+        hint = no_run if path.name == "config.json" else ""
+        raise InputError(f"There is no file {path}{hint}.")
     try:
         return json.loads(path.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.validation import hold_python_numbers
-from aiayn.storage import RunFolder, describe_config, expand, read_config, read_json
+from aiayn.storage import describe_config, expand, read_config
 from aiayn.version import __version__
 
 # What stands in a run's config.json besides the choices.
@@ -120,22 +120,26 @@ class TrainingConfig:
         return vars(self) | texts | {"model": describe_config(self.model)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
-        """The configuration that `as_dict` described.
+    def from_dict(
+        cls, values: dict[str, Any], file: Path | None = None
+    ) -> "TrainingConfig":
+        """The configuration that `as_dict` described, or a run's config.json holds.
+
+        Args:
+            values: What was read.
+            file: Where, for messages.
 
         Raises:
-            InputError: It is not such a dictionary, or one of another version.
+            InputError: It is not such a dictionary, or one of another version; the
+                sentence names the file and both versions.
         """
-        if not isinstance(values, dict):
-            raise InputError("This is no training configuration, but no dictionary.")
-        values = {k: v for k, v in values.items() if k not in _OF_THE_RUN}
-        known = {part.name for part in fields(cls)} | {"plain"}
-        if unknown := sorted(map(str, values.keys() - known)):
-            raise InputError(
-                "This is no training configuration of this version, which does not "
-                f"know the key {', '.join(map(repr, unknown))}."
-            )
         try:
+            known = {part.name for part in fields(cls)} | {"plain", *_OF_THE_RUN}
+            if unknown := sorted(map(repr, values.keys() - known)):
+                raise InputError(
+                    "This is no training configuration: there is no choice "
+                    f"{', '.join(unknown)}."
+                )
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
@@ -143,32 +147,19 @@ class TrainingConfig:
             }
             if "plain" in choices:  # written by the first edition
                 choices["fast"] = not choices.pop("plain")
+            for name in _OF_THE_RUN:
+                choices.pop(name, None)
             return cls(**choices)
-        except (TypeError, KeyError) as error:
-            raise InputError(f"This is no training configuration: {error}.") from None
-
-    @classmethod
-    def of_run(cls, run: RunFolder) -> "TrainingConfig":
-        """The configuration in a run's folder.
-
-        Raises:
-            InputError: It is no folder of a run, or another version wrote it; the
-                sentence names the file and both versions.
-        """
-        if not run.config.is_file():
+        except (TypeError, KeyError, AttributeError, InputError) as error:
+            told = isinstance(error, InputError)
+            why = error if told else f"This is no training configuration: {error}."
+            if file is None:
+                raise InputError(str(why)) from None
+            version = values.get("version") if isinstance(values, dict) else None
             raise InputError(
-                f"There is no file {run.config}, so {run.path} is no run: give the "
-                "folder that was the output=… of a training."
-            )
-        values = read_json(run.config)
-        try:
-            return cls.from_dict(values)
-        except InputError as error:
-            by = values.get("version") if isinstance(values, dict) else None
-            raise InputError(
-                f"{run.config} cannot be used: {error} It was written by version "
-                f"{by or 'unknown'} of aiayn, and this is {__version__}: use that "
-                "version, or correct the file."
+                f"{file} cannot be used. {why} It was written by version "
+                f"{version or 'unknown'} of aiayn, and this is {__version__}: take "
+                "that version, or correct the file."
             ) from None
 
     @classmethod
@@ -195,6 +186,7 @@ class TrainingConfig:
             validation_sentences=0,
             keep=2,
             precision="auto",
+            threads=1,  # two that wait for each other are far slower than one
         )
         return replace(config, **changes)
 

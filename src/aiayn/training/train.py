@@ -24,6 +24,7 @@ from aiayn.storage import (
     hold,
     load_tensors,
     load_weights,
+    read_json,
     resuming,
     save_tensors,
 )
@@ -134,7 +135,8 @@ def resume_training(
     run = RunFolder(path)
     changes = {"steps": steps, "device": device, "threads": threads, "corpus": corpus}
     changes = {name: value for name, value in changes.items() if value is not None}
-    config = replace(TrainingConfig.of_run(run), output=run.path, **changes)
+    config = TrainingConfig.from_dict(read_json(run.config), run.config)
+    config = replace(config, output=run.path, **changes)
     return _run(replace(config, corpus=find_corpus(config, run)), resume=True)
 
 
