@@ -95,7 +95,7 @@ class TrainingConfig:
     threads: int | None = None
     """Threads of the CPU during the training; None: as torch has it."""
     progress: bool = True
-    """Show a progress bar, where there is a terminal."""
+    """Show a progress bar in a terminal, and a line a record of the log elsewhere."""
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
