@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aiayn"
 # Parts that stand on nothing but the model.
-LEAVES = ("device", "errors", "storage")
+LEAVES = ("device", "errors", "storage", "version")
 MAY_IMPORT = {
     "errors": set(),
     "device": {"errors"},

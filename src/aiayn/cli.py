@@ -4,14 +4,19 @@ Each command is a function, and tyro makes its flags and its help from the signa
 the docstring and the dataclasses. A notebook can make the same calls.
 """
 
+import inspect
 import io
 import os
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
+from dataclasses import fields, replace
+from functools import partial, wraps
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import tyro
 from tyro.conf import Positional
@@ -20,11 +25,28 @@ from aiayn import data, inference, parsing, training
 from aiayn.device import resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.fast.process import tune_process
-from aiayn.storage import RunFolder, read_json, save_tensors
+from aiayn.model import TransformerConfig
+from aiayn.storage import RunFolder, expand, quoted, read_json, save_tensors
 from aiayn.training import TrainingConfig
+from aiayn.training.preparation import digest_of, find_corpus
 from aiayn.version import __version__
 
 app = tyro.extras.SubcommandApp()
+_commands: dict[str, Callable[..., None]] = {}
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def command(function: Command) -> Command:
+    """Register a command. tyro reads what was typed, and `main` runs it afterwards."""
+
+    @wraps(function)
+    def read(*given: Any, **named: Any) -> Any:
+        return partial(function, *given, **named)
+
+    app.command(read)
+    _commands[function.__name__] = function
+    return function
+
 
 _RECIPES = {
     "grammar": TrainingConfig.grammar,
@@ -40,7 +62,7 @@ Recipe = Annotated[
 ]
 
 
-@app.command
+@command
 def train(recipe: Recipe) -> None:
     """Train a translator from raw text.
 
@@ -58,12 +80,13 @@ def train(recipe: Recipe) -> None:
     _print_result(training.train(recipe))
 
 
-@app.command
+@command
 def resume(
     run: Positional[Path],
     steps: int | None = None,
     device: str | None = None,
     threads: int | None = None,
+    corpus: str | None = None,
 ) -> None:
     """Go on with a training that was stopped.
 
@@ -76,14 +99,16 @@ def resume(
         steps: A new number of steps in all.
         device: auto, cpu, cuda or mps.
         threads: Threads of a CPU.
+        corpus: Where the corpus lies now, if it has moved.
     """
-    config = TrainingConfig.from_dict(read_json(RunFolder(run).config))
+    file = RunFolder(run).config
+    config = TrainingConfig.from_dict(read_json(file), file)
     _tune_process(replace(config, device=device or config.device))
-    changes = {"steps": steps, "device": device, "threads": threads}
+    changes = {"steps": steps, "device": device, "threads": threads, "corpus": corpus}
     _print_result(training.resume_training(run, **changes))
 
 
-@app.command
+@command
 def translate(
     run: Positional[Path],
     text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
@@ -97,6 +122,8 @@ def translate(
     """Translate sentences: given here, from a file, or from standard input.
 
     aiayn translate runs/multi30k "A dog runs across the grass."
+
+    aiayn translate runs/multi30k -- "- Who is there?"
 
     aiayn translate runs/multi30k --file sentences.en > sentences.de
 
@@ -117,10 +144,12 @@ def translate(
         raise InputError("Give sentences or --file, not both.")
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
     options |= {"extra_length": extra_length}
+    typed = not text and not file and sys.stdin.isatty()
+    stream = _prompts(sys.stdin.buffer) if typed else sys.stdin.buffer
     if file:
         lines = data.read_lines(file)
     else:
-        lines = text or data.read_stream(sys.stdin.buffer, "standard input")
+        lines = text or data.read_stream(stream, "standard input")
     model, tokenizer = inference.load_translator(run, device)
     if weights:
         for number, line in enumerate(lines, start=1):
@@ -134,13 +163,22 @@ def translate(
             print(f"{found.translation}\n\n{picture}\n", flush=True)
         return
     # Somebody who types wants each answer at once; a file is faster in large chunks.
-    typed = not text and not file and sys.stdin.isatty()
     options |= {"chunk_lines": 1 if typed else 1000}
     for line in inference.translate_stream(lines, model, tokenizer, **options):
         print(line, flush=typed)
 
 
-@app.command
+def _prompts(stream: Any) -> Iterator[bytes]:
+    """The lines of a terminal, each asked for; not on the output, which may be kept."""
+    print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr)
+    while print("> ", end="", file=sys.stderr, flush=True) or (
+        raw := stream.readline()
+    ):
+        yield raw
+    print(file=sys.stderr)
+
+
+@command
 def evaluate(
     run: Positional[Path],
     split: str = "test",
@@ -163,7 +201,7 @@ def evaluate(
         run: A run's folder, or one of its .safetensors files; config.json beside it
             names the corpus.
         split: Which part of the corpus: test, validation, …
-        corpus: Another corpus than the one that it was trained on.
+        corpus: Another corpus than the one that it was trained on, or its new place.
         beam_size: Outputs kept at each step; 1 is greedy search. Left out: the paper's
             4, or 21 for a parser.
         length_penalty: How much longer outputs are favoured (the paper's α). Left out:
@@ -171,12 +209,15 @@ def evaluate(
         lowercase: Count words that differ in case only as the same.
         device: auto, cpu, cuda or mps.
     """
+    run = expand(run)
     model, tokenizer = inference.load_translator(run, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
-    config = TrainingConfig.from_dict(read_json(folder.config))
-    name = corpus or config.corpus
+    config = TrainingConfig.from_dict(read_json(folder.config), folder.config)
+    name = corpus or find_corpus(config, folder)
     loaded = data.load_corpus(name, source=config.source, target=config.target)
     text = loaded.split(split)
+    if corpus is None and (name, split) != ("grammar", "train"):  # of another size
+        digest_of(folder, loaded, split, config.corpus_size)
     references = [data.normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = {name: value for name, value in choices.items() if value is not None}
@@ -212,7 +253,7 @@ def _bracket_line(
     return f"F1 = {f1:.1%} (precision {precision:.1%}, recall {recall:.1%}; {repaired})"
 
 
-@app.command
+@command
 def average(run: Positional[Path], last: int = 5, output: Path | None = None) -> None:
     """Average the last checkpoints of a run (paper: §6.1).
 
@@ -243,7 +284,7 @@ def average(run: Positional[Path], last: int = 5, output: Path | None = None) ->
     print(f"{file}: the mean of {', '.join(path.name for path in paths)}")
 
 
-@app.command
+@command
 def corpus(
     name: Positional[str],
     source: str = "en",
@@ -290,13 +331,9 @@ def main() -> None:
             if sys.argv[1:] == ["--version"]:
                 print(f"aiayn {__version__}")
                 return
-            app.cli(
-                prog="aiayn",
-                description="The Transformer of 'Attention Is All You Need': train it, "
-                "translate with it, score it. Begin with: aiayn train grammar. Which "
-                "version this is: aiayn --version",
-                config=(tyro.conf.AvoidSubcommands,),
-            )
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                _read_command()()
         finally:
             print(end="", flush=True)  # here, where a broken pipe is caught
     except InputError as error:
@@ -314,18 +351,96 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the output has left, which is no error
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        place = error.filename or "The output"
+        trains = sys.argv[1:2] in (["train"], ["resume"])
+        whole = "What was saved before is whole: go on with 'aiayn resume' later. "
+        # Python would try to write the rest at its end, and complain once more.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         _exit(
-            f"{place}{error.strerror or error}. What was saved before is whole; make "
-            "room or choose another place, and go on with 'aiayn resume'.",
+            f"{place} cannot be read or written: {error.strerror or error}. "
+            f"{whole if trains else ''}Make room, or choose another place.",
             1,
         )
     except KeyboardInterrupt as stop:
         _exit(str(stop) or "Stopped.", 130)
 
 
+def _read_command() -> Callable[[], None]:
+    """The command that was typed, with its flags; what is wrong with it is said here.
+
+    What a configuration complains about, tyro would print with names of its own.
+    """
+    written = io.StringIO()
+    try:
+        with redirect_stderr(written):
+            return app.cli(
+                prog="aiayn",
+                description="The Transformer of 'Attention Is All You Need': train it, "
+                "translate with it, score it. Begin with: aiayn train grammar. Which "
+                "version this is: aiayn --version",
+                config=(tyro.conf.AvoidSubcommands,),
+            )
+    except SystemExit as stop:
+        words = list(takewhile(lambda word: word[:1] != "-", sys.argv[1:3]))
+        cause = stop.__context__
+        while cause is not None and not isinstance(cause, InputError):
+            cause = cause.__cause__ or cause.__context__
+        if cause is not None:
+            _exit(f"{cause} See: aiayn {' '.join(words)} --help", 2)
+        print(written.getvalue(), end="", file=sys.stderr)
+        sentence = re.compile(r"-\w.+|-.* .*")  # not a flag: with one -, or with spaces
+        if "Unrecognized" in written.getvalue() and words[:1] == ["translate"]:
+            for word in filter(sentence.fullmatch, sys.argv[2:]):
+                _exit(f"A sentence that begins with - stands after --: -- '{word}'", 2)
+        raise
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"aiayn: {_in_flags(str(message))}", file=sys.stderr)
+
+
+def _in_flags(sentence: str) -> str:
+    """A sentence for Python's users, in the words of the command line.
+
+    ``name=value`` becomes ``--name value``, and `resume_training` a command.
+    """
+    flags = _flags()
+    # A word of everyday English is a name only where it is given a value, or judged.
+    judged = r"(?= (?:is|are|must|=) )"
+    in_file = "config.json" in sentence  # and there they are called as in Python
+    names = "|".join(
+        n if "_" in n and not in_file else rf"{n}(?:(?==)|{judged})" for n in flags
+    )
+    sentence = re.sub(
+        rf"""(?<![\w."'/-])(?:model\.)?({names})\b(=?)""",
+        lambda found: flags[found[1]] + " " * len(found[2]),
+        sentence,
+    )
+    return re.sub(
+        r'resume_training\("(.*?)"\)',
+        lambda found: f"'aiayn resume {quoted(found[1])}'",
+        sentence,
+    )
+
+
+def _flags() -> dict[str, str]:
+    """The flags of the command that was typed, by their names in Python."""
+    name, model = next(iter(sys.argv[1:]), ""), fields(TransformerConfig)
+    known = [part.name for part in fields(TrainingConfig)]
+    if name != "train":
+        known = inspect.signature(_commands.get(name, RunFolder)).parameters
+        flags = {part: f"--{part}" for part in ("output", *known)}
+        return {part: flag.replace("_", "-") for part, flag in flags.items()}
+    flags = {part.name: f"--model.{part.name}" for part in model}
+    for part in known:  # max_length is a name of both
+        typed = flags.get(part, " ").replace("_", "-")
+        if not any(word.startswith(typed) for word in sys.argv):
+            flags[part] = f"--{part}"
+    return {part: flag.replace("_", "-") for part, flag in flags.items()}
+
+
 def _exit(sentence: str, status: int) -> NoReturn:
-    print(f"aiayn: {sentence}", file=sys.stderr)
+    print(f"aiayn: {_in_flags(sentence)}", file=sys.stderr)
     sys.exit(status)
 
 
@@ -345,4 +460,4 @@ def _print_result(result: training.TrainingResult) -> None:
     }
     text = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
     print(f"Validation, averaged weights: {text}.")
-    print(f'Try: aiayn translate {result.run.path} "…"')
+    print(f'Try: aiayn translate {quoted(result.run.path)} "…"')

@@ -6,7 +6,8 @@ so reading a file never runs code.
 
 A run has one flat folder:
 
-config.json             every choice, so that the run can be repeated
+config.json             every choice, so that the run can be repeated; the version of
+                        the package, and digests of the corpus and the vocabulary
 tokenizer.model         the vocabulary
 log.jsonl               one JSON object a line
 step-000400.safetensors the last few checkpoints, weights only
@@ -43,6 +44,22 @@ except ImportError:  # Windows
 # ---- files
 
 
+def expand(path: str | os.PathLike[str]) -> Path:
+    """The path, with the home folder for a ~ at its beginning, as in a shell."""
+    return Path(os.path.expanduser(path))
+
+
+def resuming(path: str | os.PathLike[str]) -> str:
+    """How a run is continued in Python; the command line says it in its own words."""
+    return f'resume_training("{path}")'
+
+
+def quoted(path: str | os.PathLike[str]) -> str:
+    """The path as it is typed in a command: in quotation marks if it needs them."""
+    text = str(path)
+    return text if re.fullmatch(r"[\w@%+=:,./\\-]+", text) else f'"{text}"'
+
+
 @contextmanager
 def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]:
     """Write a file under another name, and rename it when it is complete.
@@ -57,6 +74,7 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
     Raises:
         InputError: The disk is full, the folder read-only, …; path is as it was.
     """
+    path = expand(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if make_folder:
@@ -111,6 +129,7 @@ def require_folder(path: Path) -> None:
     Raises:
         InputError: It cannot be made; for instance, a file is in the way.
     """
+    path = expand(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -133,6 +152,7 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
     Raises:
         InputError: Another process holds it, or it cannot be made.
     """
+    folder = expand(folder)
     if make:
         require_folder(folder)
     if fcntl is None or not folder.is_dir():
@@ -163,10 +183,13 @@ def read_json(path: Path | str) -> Any:
     Raises:
         InputError: The file is missing, cannot be read, or is not JSON.
     """
+    path = expand(path)
     if not os.path.isfile(path):
-        raise InputError(f"There is no file {path}.")
+        no_run = f", so {path.parent} is no run: give the output=… of a training"
+        hint = no_run if path.name == "config.json" else ""
+        raise InputError(f"There is no file {path}{hint}.")
     try:
-        return json.loads(Path(path).read_bytes().decode("utf-8"))
+        return json.loads(path.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}.") from None
 
@@ -217,6 +240,7 @@ def load_info(path: Path | str) -> dict[str, Any]:
 @contextmanager
 def _open_tensors(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """A safetensors file and its description; an error inside means a damaged file."""
+    path = expand(path)
     if not os.path.isfile(path):
         raise InputError(f"There is no checkpoint {path}.")
     try:
@@ -334,7 +358,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = expand(path)
         self.config = self.path / "config.json"
         self.tokenizer = self.path / "tokenizer.model"
         self.log = self.path / "log.jsonl"
@@ -383,8 +407,8 @@ class RunFolder:
             if candidate.is_file():
                 return candidate
         raise InputError(
-            f"{self.path} holds no checkpoint: name the folder of a run, as given to "
-            "aiayn train --output, or one of its .safetensors files."
+            f"{self.path} holds no checkpoint: name the folder that was the output=… "
+            "of a training, or one of its .safetensors files."
         )
 
     def is_free(self) -> bool:
@@ -416,7 +440,30 @@ class RunFolder:
         if not self.config.is_file():
             raise InputError(
                 f"{self.path} was moved or removed while the training was writing to "
-                "it. Put it back and go on with 'aiayn resume', or begin again."
+                f"it. Put it back and go on with {resuming(self.path)}, or begin again."
+            )
+
+    def require_same(self, name: str, digest: str, file: object, remedy: str) -> None:
+        """Refuse a corpus or a tokenizer that is not the one the run began with.
+
+        Args:
+            name: What it is called among the digests of config.json. Older versions
+                wrote none; then nothing is refused.
+            digest: What it is now.
+            file: Where it lies, for the message.
+            remedy: What to do, for the message.
+
+        Raises:
+            InputError: It has changed.
+        """
+        try:
+            before = read_json(self.config)["digests"][name]
+        except (InputError, KeyError, TypeError):  # of an older version, or damaged
+            return
+        if before != digest:
+            raise InputError(
+                f"{file} is not what this run was trained with: its sha256 is "
+                f"{digest:.12}…, but {before!s:.12}… in {self.config}. {remedy}"
             )
 
     def save_checkpoint(
@@ -455,7 +502,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(
                 f"{self.log} cannot be written: {error.strerror}. Make room, then go "
-                f"on with 'aiayn resume {self.path}'; what was saved is whole."
+                f"on with {resuming(self.path)}; what was saved is whole."
             ) from error
 
     def read_log(self) -> list[dict[str, Any]]:
@@ -494,10 +541,16 @@ class RunFolder:
                 after it, so a kill in between leaves one without the other.
 
         Raises:
-            InputError: The state is missing, but there are later checkpoints, an
-                average, or a best one alone, which a new beginning would overwrite.
+            InputError: There is a state but no tokenizer; or the state is missing, but
+                there are later checkpoints, an average, or a best one alone, which a
+                new beginning would overwrite.
         """
         if self.state.is_file():
+            if not self.tokenizer.is_file():
+                raise InputError(
+                    f"{self.tokenizer} is missing, and this run's weights mean nothing "
+                    "without it: put it back. A new one would number other pieces."
+                )
             return True
         steps = self.checkpoints()
         later = self.checkpoints(until=first_validation) != steps
@@ -505,7 +558,7 @@ class RunFolder:
         if later or alone or self.average.is_file():
             raise InputError(
                 f"{self.path} holds no state.safetensors to resume from. Its "
-                "checkpoints can translate; to train, choose another --output."
+                "checkpoints can translate; to train, choose another output=…"
             )
         return False
 

@@ -69,7 +69,7 @@ def test_what_cannot_be_scored(score):
         score(["a"], REFERENCES)
     with pytest.raises(InputError, match="give at least one"):
         score([], [])
-    with pytest.raises(InputError, match="lists of sentences"):
+    with pytest.raises(InputError, match="list of sentences"):
         score("a", ["a"])
 
 

@@ -8,10 +8,13 @@ import torch
 from aiayn.errors import InputError
 from aiayn.model import (
     MultiHeadAttention,
+    RotaryAttention,
     Transformer,
     additive_attention,
     causal_mask,
+    padding_mask,
     scaled_dot_product_attention,
+    shift_right,
 )
 from aiayn.model.layers import ResidualNorm
 from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
@@ -142,6 +145,21 @@ BAD_SHAPES = {
         "of shape (2, 1, 4, 5) does not fit",
     ),
     "a mask of other keys": (QUERY, MEMORY, torch.ones(4, 6) > 0, "of shape (4, 6)"),
+    "a query without the batch of its memory": (
+        QUERY[0],
+        MEMORY,
+        None,
+        "must be of shape (batch, length, d_model), not (4, 8), (3, 5, 8)",
+    ),
+    "a vector": (QUERY[0, 0], MEMORY, None, "(batch, length, d_model), not (8,)"),
+    "another width": (QUERY[..., :7], MEMORY, None, "must be of width d_model = 8"),
+    "another width of the memory": (
+        QUERY,
+        MEMORY[..., :1],
+        None,
+        "must be of width d_model = 8",
+    ),
+    "a mask that is a list": (QUERY, MEMORY, [[True] * 5] * 4, "of the type list"),
 }
 
 
@@ -175,6 +193,87 @@ def test_a_mask_never_widens_the_result_of_an_attention_function(attend, mask):
         attend(QUERY, MEMORY, MEMORY, mask)
     with pytest.raises(InputError, match=r"this one is of torch\.float32"):
         attend(QUERY, MEMORY, MEMORY, torch.ones(4, 5))
+
+
+BAD_FOR_FUNCTIONS = {
+    "a vector": (QUERY[0, 0], MEMORY, MEMORY, "must be of shape (…, length, width)"),
+    "another batch size": (QUERY[:2], MEMORY, MEMORY, "must be equal or 1"),
+    "another batch size of values": (QUERY, MEMORY, MEMORY[:2], "must be equal or 1"),
+    "another width": (QUERY[..., :7], MEMORY, MEMORY, "of the same width"),
+    "a width of one": (QUERY[..., :1], MEMORY, MEMORY, "of the same width"),
+    "fewer values": (QUERY, MEMORY, MEMORY[:, :4], "one value for each key"),
+    "one value": (QUERY, MEMORY, MEMORY[:, :1], "one value for each key"),
+}
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        scaled_dot_product_attention,
+        lambda q, k, v: additive_attention(q, k, v, torch.ones(q.size(-1))),
+    ],
+    ids=["scaled dot-product", "additive"],
+)
+@pytest.mark.parametrize(
+    ("query", "key", "value", "sentence"),
+    BAD_FOR_FUNCTIONS.values(),
+    ids=BAD_FOR_FUNCTIONS,
+)
+def test_what_an_attention_function_is_given_must_fit(
+    attend, query, key, value, sentence
+):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        attend(query, key, value)
+
+
+def test_keys_without_as_many_values_get_a_sentence(form, need_weights):
+    with pytest.raises(InputError, match="one value for each key"):
+        form(MultiHeadAttention(8, 2))(QUERY, MEMORY, QUERY, None, need_weights)
+
+
+def test_additive_attention_has_a_weight_for_each_entry():
+    with pytest.raises(InputError, match=r"score_weight must be of shape \(8,\)"):
+        additive_attention(QUERY, MEMORY, MEMORY, torch.ones(1))
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (8,), (3, 2, 5, 8)], ids=str)
+def test_rotary_attention_too_needs_a_batch(form, need_weights, shape):
+    x = torch.randn(shape)
+    with pytest.raises(InputError, match="must be of shape"):
+        form(RotaryAttention(8, 2))(x, x, x, None, need_weights)
+    with pytest.raises(InputError, match="must be of shape"):
+        form(RotaryAttention(8, 2))(x, QUERY, QUERY, None, need_weights)
+
+
+def test_a_row_alone_is_no_batch_for_masks_and_shifts():
+    for call, name in (
+        (lambda row: padding_mask(row, 0), "tokens"),
+        (lambda row: shift_right(row, 1), "target"),
+    ):
+        with pytest.raises(InputError, match=f"{name} must hold token ids"):
+            call(GOOD[0])
+
+
+LEFT, ZERO = torch.tensor([[5, 6, 7], [0, 6, 2]]), torch.tensor([[5, 6, 2], [5, 0, 6]])
+
+
+@pytest.mark.parametrize("tokens", [LEFT, ZERO], ids=["on the left", "a word 0"])
+def test_padding_inside_a_row_gets_a_sentence(form, tokens):
+    """It would shift the positions, or hide a word of somebody's vocabulary."""
+    model = form(Transformer(small_config()))
+    fine = torch.tensor([[5, 6, 2], [7, 2, 0]])
+    for call, name in (
+        (lambda: model(tokens, fine), "source"),
+        (lambda: model.init_decode(tokens), "source"),
+        (lambda: model(fine, torch.cat([fine[:, :1], tokens], dim=1)), "target"),
+    ):
+        with pytest.raises(InputError, match=f"Row 1 of {name} goes on after padding"):
+            call()
+    masks = {"source_mask": torch.ones(2, 1, 1, 3) > 0}
+    model(tokens, fine, **masks)  # which says that it is meant
+    other = form(Transformer(small_config(pad_id=29)))
+    other(tokens, fine)
+    model(fine, shift_right(fine, 0))  # some models begin with padding
 
 
 @pytest.mark.parametrize("norm", ["Pre", None])

@@ -73,7 +73,7 @@ def test_a_run_killed_between_its_first_checkpoint_and_state_begins_again(
     run = RunFolder(config.output)
     assert run.checkpoints()
     assert not run.state.exists()
-    with pytest.raises(InputError, match="continue a run with 'aiayn resume"):
+    with pytest.raises(InputError, match="continue a run with resume_training"):
         train(config)
     resume_training(config.output)
     assert run.average.read_bytes() == whole.run.average.read_bytes()

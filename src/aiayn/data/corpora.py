@@ -79,6 +79,22 @@ class Corpus:
         return self.splits[name]
 
 
+def corpus_place(name: str | os.PathLike[str]) -> str:
+    """A name of `CORPORA`, or the absolute path of a folder of one's own.
+
+    Raises:
+        InputError: There is neither.
+    """
+    name = os.fspath(name)
+    folder = os.path.expanduser(name)
+    if name not in CORPORA and not os.path.isdir(folder):
+        raise InputError(
+            f"There is no corpus {name!r}; choose one of {', '.join(CORPORA)}, or give "
+            "the path of a folder with train.en, train.de and so on."
+        )
+    return name if name in CORPORA else os.path.abspath(folder)
+
+
 def load_corpus(
     name: str | Path, *, source: str = "en", target: str = "de", **options: Any
 ) -> Corpus:
@@ -113,13 +129,8 @@ def load_corpus(
     >>> len(corpus.train), list(corpus.splits)
     (200, ['train', 'validation', 'test', 'combinations'])
     """
-    name = os.fspath(name)
-    folder = os.path.expanduser(name)
-    if name not in CORPORA and not os.path.isdir(folder):
-        raise InputError(
-            f"There is no corpus {name!r}; choose one of {', '.join(CORPORA)}, or give "
-            "the path of a folder with train.en, train.de and so on."
-        )
+    corpus_place(name)
+    name = os.path.expanduser(name)
     if options and name != "grammar":
         raise InputError(
             f"{', '.join(options)} cannot be given for {name}: only the grammar takes "
@@ -127,10 +138,10 @@ def load_corpus(
         )
     if source == target:
         raise InputError(
-            f"source and target are both {source!r}; choose two different languages."
+            f"The languages are both {source!r}: choose another source=… or target=…"
         )
     if name not in CORPORA:
-        return _load_folder(folder, source, target)
+        return _load_folder(name, source, target)
     module = _MODULES[name]
     if f"{source}-{target}" not in module.DIRECTIONS:
         raise InputError(

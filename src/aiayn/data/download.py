@@ -21,7 +21,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from aiayn.errors import InputError
-from aiayn.storage import remove_parts, write_atomically
+from aiayn.storage import expand, remove_parts, write_atomically
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[st
 def cache_folder() -> Path:
     """Where downloads are kept: AIAYN_CACHE, or aiayn in the user's cache folder."""
     if chosen := os.environ.get("AIAYN_CACHE"):
-        return Path(chosen).expanduser()
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        return expand(chosen)
+    folder = expand(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     return folder / "aiayn"
 
 
@@ -80,7 +80,7 @@ def find(file: RemoteFile) -> Path | None:
         InputError: AIAYN_DATA names no folder, or contains another file of that name.
     """
     if chosen := os.environ.get("AIAYN_DATA"):
-        folder = Path(chosen).expanduser()
+        folder = expand(chosen)
         if not os.path.isdir(folder):
             raise InputError(
                 f"AIAYN_DATA names {folder}, which is no folder; set it to a folder "

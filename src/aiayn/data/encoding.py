@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from aiayn.data.ragged import RaggedTokens
-from aiayn.data.tokenizer import EOS_ID, Tokenizer, refuse_text
+from aiayn.data.tokenizer import EOS_ID, Tokenizer, checked_lines
 
 # Sentences that are encoded at a time, to bound the memory of their lists.
 CHUNK = 50_000
@@ -18,7 +18,7 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> RaggedTokens:
         tokenizer: Their vocabulary.
 
     Raises:
-        InputError: lines is one text.
+        InputError: lines is one text, or holds something else than texts.
 
     Paper: §5.1.
 
@@ -28,8 +28,7 @@ def encode_lines(lines: Iterable[str], tokenizer: Tokenizer) -> RaggedTokens:
     >>> tokenizer.decode(ids) == text.source[0], end == EOS_ID
     (True, True)
     """
-    refuse_text(lines)
-    lines = iter(lines)
+    lines = checked_lines(lines)
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     return RaggedTokens.from_lists(
         [*ids, EOS_ID] for chunk in chunks for ids in tokenizer.encode_batch(chunk)

@@ -43,7 +43,10 @@ class EncodedPairs:
 
 
 def encode_pairs(
-    text: ParallelText, tokenizer: Tokenizer, max_length: int | None = None
+    text: ParallelText,
+    tokenizer: Tokenizer,
+    max_length: int | None = None,
+    called: str = "pairs",
 ) -> tuple[EncodedPairs, int]:
     """Encode sentence pairs as ids and leave out those that are too long.
 
@@ -52,6 +55,7 @@ def encode_pairs(
         tokenizer: One vocabulary for both sides.
         max_length: The largest number of tokens of a side, EOS included; None: no
             limit.
+        called: What messages call the pairs.
 
     Returns:
         The pairs that are short enough, in their order; and the number of the others.
@@ -67,6 +71,11 @@ def encode_pairs(
     >>> len(pairs) + left_out
     200
     """
+    if not isinstance(text, ParallelText):
+        raise InputError(
+            f"encode_pairs takes a ParallelText, not something of the type "
+            f"{type(text).__name__}: give ParallelText(sources, targets)."
+        )
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)
     if max_length is None:
@@ -74,7 +83,7 @@ def encode_pairs(
     wanted = np.maximum(source.lengths, target.lengths) <= max_length
     if len(text) and not wanted.any():
         raise InputError(
-            f"All {len(text):,} pairs have more than max_length={max_length} tokens "
+            f"All {len(text):,} {called} have more than max_length={max_length} tokens "
             "on one side or both; allow more, or take a larger vocabulary."
         )
     pairs = EncodedPairs(source.keep(wanted), target.keep(wanted))

@@ -1,5 +1,6 @@
 """§5.1: sentence pairs, and how to read them from two files."""
 
+import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,8 +8,8 @@ from itertools import compress
 from pathlib import Path
 from typing import Self, overload
 
-from aiayn.data.text import read_lines
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.text import MemmapLines, read_lines
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
 
 
@@ -17,7 +18,10 @@ class ParallelText:
     """One split of a corpus: line i of the target translates line i of the source.
 
     The sides are sequences of strings: tuples, or `MemmapLines` where a corpus is too
-    large for the memory.
+    large for the memory. Others, such as a column of pandas, become tuples.
+
+    Raises:
+        InputError: A line is no text, or the sides have not as many lines.
 
     Paper: §5.1.
 
@@ -32,9 +36,12 @@ class ParallelText:
     """Their translations."""
 
     def __post_init__(self) -> None:
-        """Check that the two sides have the same length."""
-        refuse_text(self.source)
-        refuse_text(self.target)
+        """Check that the two sides hold text, and have the same length."""
+        for name, side in (("source", self.source), ("target", self.target)):
+            if not isinstance(side, MemmapLines):  # which holds nothing but text
+                lines = tuple(checked_lines(side, name))
+                if not isinstance(side, list):
+                    object.__setattr__(self, name, lines)
         if len(self.source) != len(self.target):
             raise InputError(
                 f"The two sides of a parallel text must have as many lines: source has "
@@ -49,6 +56,18 @@ class ParallelText:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of its lines: equal for texts of the same pairs."""
+        total = hashlib.sha256()
+        for side in (self.source, self.target):
+            if isinstance(side, MemmapLines):
+                total.update(side.raw)
+            else:
+                text = "".join(f"{line}\n" for line in side)
+                total.update(text.encode("utf-8", "surrogatepass"))
+        return total.hexdigest()
 
     @overload
     def __getitem__(self, index: int) -> tuple[str, str]: ...

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
-from aiayn.storage import write_atomically
+from aiayn.storage import expand, write_atomically
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,12 @@ class RaggedTokens:
     def save(self, path: Path | str) -> None:
         """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
         for name in ("tokens", "starts"):
-            with write_atomically(Path(f"{path}.{name}.npy")) as stream:
+            with write_atomically(expand(f"{path}.{name}.npy")) as stream:
                 np.save(stream, getattr(self, name))
 
     @classmethod
     def open(cls, path: Path | str) -> "RaggedTokens":
         """Open what `save` wrote and leave it on disk, where processes share it."""
+        path = expand(path)
         names = (f"{path}.tokens.npy", f"{path}.starts.npy")
         return cls(*(np.load(name, mmap_mode="r") for name in names))

@@ -14,9 +14,9 @@ from typing import overload
 
 import numpy as np
 
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
-from aiayn.storage import write_atomically
+from aiayn.storage import expand, write_atomically
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -32,7 +32,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
         One line after the other.
 
     Raises:
-        InputError: The file is missing, cannot be read, is damaged, or is not UTF-8.
+        InputError: The file is missing, cannot be read, is damaged, is not UTF-8, or
+            has the line ends of old Macs.
 
     Not in the paper.
 
@@ -40,7 +41,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     >>> list(read_lines("some.en"))
     ['a dog', 'a cat']
     """
-    path = Path(path).expanduser()
+    path = expand(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield from read_stream(stream, str(path))
@@ -66,7 +67,8 @@ def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
         One line after the other, as `read_lines` gives them.
 
     Raises:
-        InputError: A line is not UTF-8.
+        InputError: A line is not UTF-8; or, at the end, most lines have ended in a
+            carriage return alone.
 
     Not in the paper.
 
@@ -74,16 +76,26 @@ def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
     >>> list(read_stream(BytesIO(b"a dog\na cat\n"), "my text"))
     ['a dog', 'a cat']
     """
+    number = inside = 0
     for number, raw in enumerate(stream, 1):
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
+        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        inside += raw.count(b"\r")
         try:
-            yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
                 f"Line {number} of {name} is not UTF-8 ({error.reason} at its byte "
                 f"{error.start + 1}); save the file as UTF-8."
             ) from None
+    if inside >= max(2, number):
+        raise InputError(
+            f"{name} has carriage returns alone ({inside:,}) where lines should end, "
+            "as old Macs wrote them, and would be read as "
+            f"{number:,} line{'s' * (number > 1)}: replace each by a line feed (tr "
+            "'\\r' '\\n')."
+        )
 
 
 class MemmapLines(Sequence[str]):
@@ -116,14 +128,15 @@ class MemmapLines(Sequence[str]):
         Raises:
             InputError: One of the two files is missing, or they do not belong together.
         """
+        path = expand(path)
         try:
             text = np.memmap(path, np.uint8, "r")
-            starts = np.load(_starts_of(Path(path)), mmap_mode="r")
+            starts = np.load(_starts_of(path), mmap_mode="r")
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path} cannot be opened: {error}.") from error
         if starts[-1] != len(text):
             raise InputError(
-                f"{path} and {_starts_of(Path(path)).name} do not belong together; "
+                f"{path} and {_starts_of(path).name} do not belong together; "
                 "remove both, so that they are made again."
             )
         return cls(text, starts[:-1], starts[1:])
@@ -133,11 +146,11 @@ class MemmapLines(Sequence[str]):
         """Write lines to path, and where each begins to a file beside it.
 
         Raises:
-            InputError: It is one text, a line contains a line feed, or the file cannot
-                be written; then no file is left behind.
+            InputError: A line is no text or contains a line feed, or the file cannot be
+                written; then no file is left behind.
         """
-        refuse_text(lines)
-        path, starts = Path(path), [0]
+        lines = checked_lines(lines)
+        path, starts = expand(path), [0]
         with write_atomically(path) as stream:
             for line in lines:
                 if "\n" in line:
@@ -153,6 +166,11 @@ class MemmapLines(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    @property
+    def raw(self) -> np.ndarray:
+        """The bytes of the lines, from the first to the last, with their line feeds."""
+        return self._text[self._starts[0] : self._ends[-1]] if len(self) else b""
 
     @overload
     def __getitem__(self, index: int) -> str: ...

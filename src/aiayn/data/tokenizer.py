@@ -8,11 +8,13 @@ encoder, the decoder and the softmax (§3.4).
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
+from typing import NoReturn
 
 from aiayn.errors import InputError
-from aiayn.storage import write_atomically
+from aiayn.storage import expand, write_atomically
 
 # The same in every tokenizer; the model and the loss rely on them.
 PAD_ID = 0
@@ -46,33 +48,83 @@ def normalise(text: str) -> str:
     Args:
         text: Any text.
 
+    Raises:
+        InputError: It is no text, as an empty cell of a table is none.
+
     Not in the paper.
 
     >>> normalise("  a\\tcat\\n")
     'a cat'
     """
+    if not isinstance(text, str):
+        _refuse(text, "What was given")
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
 
 
-def refuse_text(lines: object) -> None:
-    """Refuse one string where a list of sentences is expected.
+def checked_lines(
+    lines: Iterable[str], name: str = "lines", first_line: int = 1
+) -> Iterator[str]:
+    """The same lines, where nothing but text may stand among them.
 
-    A string is an iterable of characters, and each would be taken for a sentence.
+    A list, a generator, a column of pandas: anything that gives one sentence after the
+    other. A string would give its letters, and a table the names of its columns.
+
+    Args:
+        lines: Sentences.
+        name: What messages call them.
+        first_line: Number of the first, for messages.
 
     Raises:
-        InputError: It is a string.
+        InputError: It is no sequence of lines (at once), or a line is no text (when it
+            is read).
     """
     if isinstance(lines, str):
-        raise InputError("lines must be a list of sentences, not a text: give [text].")
+        raise InputError(
+            f"{name} must be a list of sentences, not a text: give [text]."
+        )
+    table = getattr(lines, "ndim", 1) != 1
+    no_order = isinstance(lines, Mapping | set | frozenset | bytes)
+    if table or no_order or not isinstance(lines, Iterable):
+        raise InputError(
+            f"{name} must be a list of sentences, or one column of a table, not "
+            f"{_description(lines)}."
+        )
+    return (
+        line if isinstance(line, str) else _refuse(line, f"Line {number} of {name}")
+        for number, line in enumerate(lines, first_line)
+    )
+
+
+def _refuse(value: object, where: str) -> NoReturn:
+    """Say of something that it is no text, and what may be done about it."""
+    remedy = "leave such lines out, or write '' for them"
+    if isinstance(value, int | float) and value == value:
+        remedy = f"give '{value}' if it is meant as one"
+    elif isinstance(value, Iterable):
+        remedy = (
+            "give one string a line, not lists in a list; ' '.join(words) makes a "
+            "string of words"
+        )
+    if isinstance(value, bytes):
+        remedy = "decode it as UTF-8 first"
+    raise InputError(f"{where} is {_description(value)} and no text: {remedy}.")
+
+
+def _description(value: object) -> str:
+    kind = type(value).__name__
+    if isinstance(value, int | float | NoneType):
+        return f"{value!r}" + (" (a missing value)" if value != value else "")
+    return f"something of the type {kind}"
 
 
 class Tokenizer:
     """Text to the ids of word pieces and back, with one vocabulary for both languages.
 
     ``decode(encode(text)) == normalise(text)`` if every character of the text is in the
-    vocabulary. Other characters become the unknown token, decoded as ⁇, unless the
-    tokenizer was trained with byte_fallback, which spells them as bytes.
+    vocabulary, which ▅, sentencepiece's own mark, never is. Other characters become the
+    unknown token, decoded as ⁇, unless the tokenizer was trained with byte_fallback,
+    which spells them as bytes.
 
     Args:
         model: A serialised sentencepiece model, which `train` and `load` give.
@@ -153,18 +205,17 @@ class Tokenizer:
             seed: Decides the sample.
 
         Raises:
-            InputError: The lines contain no text, or are one text; or vocab_size is too
-                large or too small for them.
+            InputError: A line is no text, or all are empty; or vocab_size is too large
+                or too small for them.
         """
         from aiayn.data.vocabulary import learn_vocabulary, random_sample
 
-        refuse_text(lines)
         options = {
             "byte_fallback": byte_fallback,
             "character_coverage": character_coverage,
             "whole_symbols": whole_symbols,
         }
-        sample = random_sample(lines, max_lines, seed)
+        sample = random_sample(checked_lines(lines), max_lines, seed)
         return cls(learn_vocabulary(sample, vocab_size, **options))
 
     @classmethod
@@ -175,7 +226,7 @@ class Tokenizer:
             InputError: The file is missing, cannot be read or is no such tokenizer.
         """
         try:
-            return cls(Path(path).expanduser().read_bytes())
+            return cls(expand(path).read_bytes())
         except FileNotFoundError:
             raise InputError(f"There is no tokenizer {path}; check its name.") from None
         except OSError as error:
@@ -189,7 +240,7 @@ class Tokenizer:
         Raises:
             InputError: It cannot be written; an older file is then unchanged.
         """
-        with write_atomically(Path(path).expanduser()) as stream:
+        with write_atomically(expand(path)) as stream:
             stream.write(self._model)
 
     @property
@@ -210,9 +261,9 @@ class Tokenizer:
         """`encode` for many texts, which is faster than one by one.
 
         Raises:
-            InputError: texts is one text.
+            InputError: texts is one text, or holds something else than texts.
         """
-        refuse_text(texts)
+        texts = checked_lines(texts, "texts")
         return self._processor.encode([normalise(text) for text in texts])
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -7,12 +7,13 @@ models with the same vocabulary.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torch.nn import functional as F
 
 from aiayn.data import Batch
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
 from aiayn.inference.hypothesis import eval_mode, log_softmax
 from aiayn.model import Transformer, shift_right
@@ -55,8 +56,8 @@ class PerplexityResult:
 
 
 def evaluate_bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    hypotheses: Iterable[str],
+    references: Iterable[str],
     *,
     tokenize: str = "13a",
     lowercase: bool = False,
@@ -76,8 +77,8 @@ def evaluate_bleu(
         lowercase: Count words that differ in case only as the same.
 
     Raises:
-        InputError: There is nothing to score, their numbers differ, or sacreBLEU knows
-            no such tokenizer.
+        InputError: There is nothing to score, their numbers differ, one is no text, or
+            sacreBLEU knows no such tokenizer.
 
     Paper: §6.1, Table 2; Papineni et al. (2002); Post (2018).
 
@@ -87,7 +88,7 @@ def evaluate_bleu(
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    _check_pairs(hypotheses, references)
+    hypotheses, references = _pairs(hypotheses, references)
     if tokenize not in BLEU.TOKENIZERS:
         known = ", ".join(sorted(BLEU.TOKENIZERS))
         raise InputError(f"sacreBLEU has no tokenizer {tokenize!r}; it has {known}.")
@@ -98,7 +99,7 @@ def evaluate_bleu(
     return BleuResult(score.score, signature, score.format(signature=signature))
 
 
-def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+def exact_match_rate(hypotheses: Iterable[str], references: Iterable[str]) -> float:
     """The share of translations, between 0 and 1, that are their references exactly.
 
     Args:
@@ -106,14 +107,15 @@ def exact_match_rate(hypotheses: Sequence[str], references: Sequence[str]) -> fl
         references: As many references, as plain text.
 
     Raises:
-        InputError: There is nothing to compare, or their numbers differ.
+        InputError: There is nothing to compare, their numbers differ, or one is no
+            text.
 
     Not in the paper: a corpus with one right answer a sentence allows it.
 
     >>> exact_match_rate(["ein Hund", "eine Katze"], ["ein Hund", "ein Kater"])
     0.5
     """
-    _check_pairs(hypotheses, references)
+    hypotheses, references = _pairs(hypotheses, references)
     return sum(map(str.__eq__, hypotheses, references)) / len(references)
 
 
@@ -164,11 +166,15 @@ def perplexity(
     return PerplexityResult(loss, math.inf if loss > 700 else math.exp(loss), tokens)
 
 
-def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    if isinstance(hypotheses, str) or isinstance(references, str):
-        raise InputError("hypotheses and references must be lists of sentences.")
+def _pairs(
+    hypotheses: Iterable[str], references: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """Both as lists of as many texts: one reference for each hypothesis."""
+    hypotheses = list(checked_lines(hypotheses, "hypotheses"))
+    references = list(checked_lines(references, "references"))
     if not len(hypotheses) == len(references) > 0:
         raise InputError(
             f"There are {len(hypotheses):,} hypotheses and {len(references):,} "
             "references; give at least one, and one reference for each hypothesis."
         )
+    return hypotheses, references

@@ -14,6 +14,7 @@ from aiayn.model import Transformer
 from aiayn.storage import (
     RunFolder,
     describe_config,
+    expand,
     load_tensors,
     restore_model,
     save_tensors,
@@ -35,8 +36,8 @@ def load_translator(
 
     Raises:
         InputError: There is none, a file is damaged or of another configuration, the
-            tokenizer has more or fewer entries than the model's vocabulary, or there is
-            no such device.
+            tokenizer is not the one that the model was trained with, or there is no
+            such device.
 
     Not in the paper.
 
@@ -44,7 +45,7 @@ def load_translator(
     >>> model.config.vocab_size == tokenizer.vocab_size
     True
     """
-    path, device = Path(path), resolve_device(str(device))
+    path, device = expand(path), resolve_device(str(device))
     file = RunFolder(path).weights() if os.path.isdir(path) else path
     weights, info = load_tensors(file)
     if info.get("model") is None:
@@ -53,9 +54,11 @@ def load_translator(
             "step-….safetensors."
         )
     model = restore_model(info.get("model"), weights, file)
-    vocabulary = RunFolder(file.parent).tokenizer
-    tokenizer = Tokenizer.load(vocabulary)
-    check_vocabulary(model, tokenizer, str(vocabulary))
+    run = RunFolder(file.parent)
+    tokenizer = Tokenizer.load(run.tokenizer)
+    check_vocabulary(model, tokenizer, str(run.tokenizer))
+    remedy = "Put back the one that was written with the model."
+    run.require_same("tokenizer", tokenizer.digest, run.tokenizer, remedy)
     return accelerate(model.to(device).eval()), tokenizer
 
 

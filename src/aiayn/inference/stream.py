@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from aiayn.data import Tokenizer
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
 from aiayn.inference.protocol import Model
 from aiayn.inference.translation import translate
@@ -43,10 +43,10 @@ def translate_stream(
     >>> sum(1 for german in translate_stream(lines, model, tokenizer, beam_size=1))
     2
     """
-    refuse_text(lines)
+    first_line = options.pop("first_line", 1)
+    lines = checked_lines(lines, first_line=first_line)
     if chunk_lines < 1:
         raise InputError(f"chunk_lines must be at least 1, not {chunk_lines}.")
-    lines, first_line = iter(lines), options.pop("first_line", 1)
     while chunk := list(islice(lines, chunk_lines)):
         yield from translate(chunk, model, tokenizer, first_line=first_line, **options)
         first_line += len(chunk)

@@ -4,14 +4,14 @@ Sentences are sorted by length, so that a batch holds hardly any padding, and th
 translations come back in the order of the sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from jaxtyping import Int
 from torch import Tensor
 
 from aiayn.data import RaggedTokens, Tokenizer, encode_lines, map_batches
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
 from aiayn.inference.beam import beam_search
 from aiayn.inference.greedy import greedy_search
@@ -24,7 +24,7 @@ no model translates well what is far longer than all sentences that it learned f
 
 
 def translate(
-    lines: Sequence[str],
+    lines: Iterable[str],
     model: Model,
     tokenizer: Tokenizer,
     *,
@@ -57,8 +57,8 @@ def translate(
         As many translations, in the same order.
 
     Raises:
-        InputError: A line is too long (the message names it, and nothing has been
-            translated yet), or the tokenizer is not the model's.
+        InputError: A line is too long or no text (the message names it, and nothing has
+            been translated yet), or the tokenizer is not the model's.
 
     Paper: §6.1.
 
@@ -120,7 +120,7 @@ def check_vocabulary(
 
 
 def encode_sources(
-    lines: Sequence[str],
+    lines: Iterable[str],
     model: Model,
     tokenizer: Tokenizer,
     *,
@@ -132,7 +132,7 @@ def encode_sources(
     Raises:
         InputError: As `translate`.
     """
-    refuse_text(lines)
+    lines = checked_lines(lines, first_line=first_line)
     check_vocabulary(model, tokenizer)
     config = model.config
     if getattr(config, "positions", None) == "learned":

@@ -4,7 +4,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from aiayn.errors import InputError
 from aiayn.model.attention import softmax_over_keys
+from aiayn.model.validation import check_attention
 
 
 def additive_attention(
@@ -27,7 +29,11 @@ def additive_attention(
         key: What each position answers to.
         value: What each position has to give: the annotation itself.
         score_weight: v, which sums the hidden units up.
-        mask: True where a query may attend to a key; None: everywhere.
+        mask: True where a query may attend to a key: (queries, keys), or of as many
+            dimensions as the scores; None: everywhere.
+
+    Raises:
+        InputError: Their shapes do not fit together, or the mask is not boolean.
 
     Returns:
         Context and weights, as from `scaled_dot_product_attention`.
@@ -42,6 +48,12 @@ def additive_attention(
     >>> weights.round(decimals=4)  # the softmax of 0 and 1
     tensor([[0.2689, 0.7311]])
     """
+    check_attention(query, key, value)
+    if score_weight.shape != query.shape[-1:]:
+        raise InputError(
+            f"score_weight must be of shape ({query.size(-1)},), one number for each "
+            f"entry of a query, not {tuple(score_weight.shape)}."
+        )
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     # (..., queries, keys, d_k)
     scores = hidden @ score_weight  # (..., queries, keys)

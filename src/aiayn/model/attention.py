@@ -10,10 +10,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
 from aiayn.model.masks import Mask, check_mask
-from aiayn.model.validation import explain_sequences, head_widths
+from aiayn.model.validation import check_attention, check_sequences, head_widths
 
 
 def scaled_dot_product_attention(
@@ -30,7 +29,11 @@ def scaled_dot_product_attention(
         query: What each position looks for. Leading dimensions broadcast.
         key: What each position answers to.
         value: What each position has to give.
-        mask: True where a query may attend to a key; None: everywhere.
+        mask: True where a query may attend to a key: (queries, keys), or of as many
+            dimensions as the scores; None: everywhere.
+
+    Raises:
+        InputError: Their shapes do not fit together, or the mask is not boolean.
 
     Returns:
         The context, a weighted mean of values for each query, and the weights, which
@@ -48,6 +51,7 @@ def scaled_dot_product_attention(
     >>> weights.round(decimals=4), context.round(decimals=4)
     (tensor([[0.7500, 0.2500]]), tensor([[3., 2.]]))
     """
+    check_attention(query, key, value)
     d_k = query.size(-1)
     scores = query @ key.mT / math.sqrt(d_k)  # (..., queries, keys)
     weights = softmax_over_keys(scores, mask)  # (..., queries, keys)
@@ -161,7 +165,7 @@ class MultiHeadAttention(nn.Module):
             The output; and the weights (batch, heads, queries, keys), as they are
             before dropout, or None.
         """
-        _check_sequences(query, key, value)
+        check_sequences(self.query_projection.in_features, query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
@@ -203,10 +207,3 @@ def split_heads(
     torch.Size([1, 2, 5, 3])
     """
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
-
-
-def _check_sequences(*given: Tensor | None) -> None:
-    """Query, key and value must be batches of sequences, of the same sentences."""
-    shapes = [x.shape for x in given if x is not None]
-    if any(len(x) != 3 or x[0] != shapes[0][0] for x in shapes):
-        raise InputError(explain_sequences(*shapes))

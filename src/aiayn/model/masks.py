@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.model.validation import explain_mask
+from aiayn.model.validation import explain_mask, explain_tokens
 
 Mask = Bool[Tensor, "*_batch_heads _queries _keys"]
 """The type of a mask: (queries, keys), or (batch, heads, queries, keys)."""
@@ -53,6 +53,9 @@ def padding_mask(
         tokens: The sequence that is attended to.
         pad_id: The token that fills short rows.
 
+    Raises:
+        InputError: tokens is no batch of rows.
+
     Returns:
         A mask for every head and every query of a sentence alike.
 
@@ -63,6 +66,8 @@ def padding_mask(
     tensor([[1, 1, 0],
             [1, 0, 0]], dtype=torch.int32)
     """
+    if tokens.dim() != 2:
+        raise InputError(explain_tokens(tokens, "tokens"))
     return (tokens != pad_id)[:, None, None, :]
 
 
@@ -74,6 +79,8 @@ def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
     """
     if mask is None:
         return
+    if not isinstance(mask, Tensor):
+        raise InputError(explain_mask(mask, shape))
     pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
     broadcasts = mask.dim() in (2, len(shape)) and all(a in (1, b) for a, b in pairs)
     if mask.dtype != torch.bool or not broadcasts:

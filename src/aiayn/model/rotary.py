@@ -99,7 +99,7 @@ class RotaryAttention(MultiHeadAttention):
 
     def forward(self, query, key, value, *args, **options):
         """As `MultiHeadAttention.forward`, for a sequence that attends to itself."""
-        if query.size(1) != key.size(1):
+        if query.dim() == 3 == key.dim() and query.size(1) != key.size(1):
             raise InputError(
                 f"Rotary attention is for a sequence that attends to itself, but there "
                 f"are {query.size(1)} queries and {key.size(1)} keys."

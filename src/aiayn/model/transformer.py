@@ -23,7 +23,7 @@ from aiayn.model.learned_positions import (
 )
 from aiayn.model.masks import Mask, causal_mask, padding_mask
 from aiayn.model.positions import SinusoidalPositionalEncoding
-from aiayn.model.validation import explain_batch, explain_tokens
+from aiayn.model.validation import explain_batch, explain_tokens, refuse_early_padding
 
 
 def shift_right(
@@ -45,6 +45,8 @@ def shift_right(
     >>> shift_right(torch.tensor([[7, 8, 9]]), bos_id=1)
     tensor([[1, 7, 8]])
     """
+    if target.dim() != 2:
+        raise InputError(explain_tokens(target, "target"))
     bos = target.new_full((target.size(0), 1), bos_id)
     return torch.cat([bos, target], dim=1)[:, :-1]
 
@@ -209,6 +211,7 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         x = self._embed("source", source, positions=positions)
         if mask is None:
+            refuse_early_padding(source, self.config.pad_id, "source")
             mask = padding_mask(source, self.config.pad_id)
         return self.encoder(x, mask, need_weights)
 
@@ -226,6 +229,7 @@ class Transformer(nn.Module):
         if target.size(0) != len(source) or memory.shape[:2] != source.shape:
             raise InputError(explain_batch(target, memory, source))
         if target_mask is None:  # padding is at the end, where this one hides it too
+            refuse_early_padding(target[:, 1:], self.config.pad_id, "target")
             target_mask = causal_mask(target.size(1), target.device)
         if memory_mask is None:
             memory_mask = padding_mask(source, self.config.pad_id)

@@ -5,12 +5,12 @@ no tree. Here `repair` makes a tree of it, by rules that leave well-formed outpu
 is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from aiayn.data import Tokenizer
-from aiayn.data.tokenizer import refuse_text
+from aiayn.data.tokenizer import checked_lines
 from aiayn.data.trees import ANY_TAG, MAX_DEPTH, Tree, delinearise
 from aiayn.errors import InputError
 from aiayn.inference import translate
@@ -33,7 +33,7 @@ class Parse:
 
 
 def parse(
-    sentences: Sequence[str],
+    sentences: Iterable[str],
     model: Model,
     tokenizer: Tokenizer,
     *,
@@ -60,8 +60,8 @@ def parse(
 
     Paper: §6.3, with its search by default.
     """
-    refuse_text(sentences)
-    sentences = list(sentences)  # a generator could be read only once
+    # A list, because a generator could be read only once.
+    sentences = list(checked_lines(sentences, "sentences"))
     for number, sentence in enumerate(sentences, start=1):
         if not sentence.split():
             raise InputError(f"Sentence {number} is empty; leave it out.")

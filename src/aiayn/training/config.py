@@ -8,8 +8,11 @@ from typing import Any, Literal, get_args, get_origin
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.validation import hold_python_numbers
-from aiayn.storage import describe_config, read_config
+from aiayn.storage import describe_config, expand, read_config
+from aiayn.version import __version__
 
+# What stands in a run's config.json besides the choices.
+_OF_THE_RUN = ("version", "digests")
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 
 
@@ -92,10 +95,11 @@ class TrainingConfig:
     threads: int | None = None
     """Threads of the CPU during the training; None: as torch has it."""
     progress: bool = True
-    """Show a progress bar, where there is a terminal."""
+    """Show a progress bar in a terminal, and a line a record of the log elsewhere."""
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
+        object.__setattr__(self, "output", expand(self.output))
         for part in fields(self):
             _check(part.name, part.type, getattr(self, part.name))
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
@@ -116,13 +120,26 @@ class TrainingConfig:
         return vars(self) | texts | {"model": describe_config(self.model)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
-        """The configuration that `as_dict` described.
+    def from_dict(
+        cls, values: dict[str, Any], file: Path | None = None
+    ) -> "TrainingConfig":
+        """The configuration that `as_dict` described, or a run's config.json holds.
+
+        Args:
+            values: What was read.
+            file: Where, for messages.
 
         Raises:
-            InputError: It is not such a dictionary, or one of another version.
+            InputError: It is not such a dictionary, or one of another version; the
+                sentence names the file and both versions.
         """
         try:
+            known = {part.name for part in fields(cls)} | {"plain", *_OF_THE_RUN}
+            if unknown := sorted(map(repr, values.keys() - known)):
+                raise InputError(
+                    "This is no training configuration: there is no choice "
+                    f"{', '.join(unknown)}."
+                )
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
@@ -130,9 +147,20 @@ class TrainingConfig:
             }
             if "plain" in choices:  # written by the first edition
                 choices["fast"] = not choices.pop("plain")
+            for name in _OF_THE_RUN:
+                choices.pop(name, None)
             return cls(**choices)
-        except (TypeError, KeyError) as error:
-            raise InputError(f"This is no training configuration: {error}.") from None
+        except (TypeError, KeyError, AttributeError, InputError) as error:
+            told = isinstance(error, InputError)
+            why = error if told else f"This is no training configuration: {error}."
+            if file is None:
+                raise InputError(str(why)) from None
+            version = values.get("version") if isinstance(values, dict) else None
+            raise InputError(
+                f"{file} cannot be used. {why} It was written by version "
+                f"{version or 'unknown'} of aiayn, and this is {__version__}: take "
+                "that version, or correct the file."
+            ) from None
 
     @classmethod
     def grammar(cls, **changes) -> "TrainingConfig":
@@ -158,6 +186,7 @@ class TrainingConfig:
             validation_sentences=0,
             keep=2,
             precision="auto",
+            threads=1,  # two that wait for each other are far slower than one
         )
         return replace(config, **changes)
 

@@ -8,20 +8,23 @@ from aiayn.data import (
     EOS_ID,
     PAD_ID,
     TREES,
+    Corpus,
     EncodedPairs,
     MemmapLines,
     ParallelText,
     RaggedTokens,
     TokenBatches,
     Tokenizer,
+    corpus_place,
     encode_pairs,
     load_corpus,
     pack_pairs,
 )
 from aiayn.errors import InputError
-from aiayn.storage import RunFolder, write_json
+from aiayn.storage import RunFolder, resuming, write_json
 from aiayn.training.config import TrainingConfig
 from aiayn.training.processes import Processes
+from aiayn.version import __version__
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class TrainingData:
     """Validation pairs on which BLEU is computed."""
     description: dict[str, Any]
     """Sizes, for the log's first record."""
+    digests: dict[str, str]
+    """Of the tokenizer and of each split, for the run's configuration."""
 
 
 def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> None:
@@ -45,14 +50,57 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     """
     if not run.is_free():
         raise InputError(
-            f"{run.path} holds a run or a model already: continue a run with 'aiayn "
-            f"resume {run.path}', or choose another --output."
+            f"{run.path} holds a run or a model already: continue a run with "
+            f"{resuming(run.path)}, or choose another output=…"
         )
     group.wait()  # until every process has looked
     if group.is_main:
         for path in (run.tokenizer, run.log, *run.path.glob("pairs.*.npy")):
             path.unlink(missing_ok=True)
-        write_json(run.config, config.as_dict(), make_folder=False)
+        write_config(config, run, {})
+
+
+def write_config(config: TrainingConfig, run: RunFolder, digests: Any) -> None:
+    """Write the choices, the package's version, and digests of what is read."""
+    facts = {"version": __version__, "digests": digests}
+    write_json(run.config, config.as_dict() | facts, make_folder=False)
+
+
+def find_corpus(config: TrainingConfig, run: RunFolder) -> str:
+    """The name or the place of the corpus that a run was trained on.
+
+    Raises:
+        InputError: It is not there.
+    """
+    try:
+        return corpus_place(config.corpus)
+    except InputError:
+        raise InputError(
+            f"{run.config} names the corpus {config.corpus}, which is not there. If "
+            "it has moved, give its new place as corpus=…"
+        ) from None
+
+
+def digest_of(run: RunFolder, corpus: Corpus, split: str, size: int | None) -> str:
+    """The digest of a split of a run's corpus.
+
+    Args:
+        run: Its config.json holds the digest as it was.
+        corpus: As it is now.
+        split: Which part; of train the first pairs, as many as size says.
+        size: The configuration's corpus_size.
+
+    Raises:
+        InputError: The split has changed.
+    """
+    digest = corpus.split(split)[: size if split == "train" else None].digest
+    run.require_same(
+        split,
+        digest,
+        f"The split {split} of the corpus {corpus.name}",
+        "Put it back as it was, give its new place as corpus=…, or train anew.",
+    )
+    return digest
 
 
 def prepare_data(
@@ -62,7 +110,8 @@ def prepare_data(
 
     Raises:
         InputError: The corpus cannot be loaded, has no validation text, or has pairs
-            that are too long; or the model does not fit the configuration.
+            that are too long; the model does not fit the configuration; or the corpus
+            or the tokenizer is not the one that a resumed run began with.
     """
     _check_model(config)
     makes_pairs = config.corpus == "grammar" and config.corpus_size is not None
@@ -72,15 +121,21 @@ def prepare_data(
         corpus = load_corpus(config.corpus, **languages, **options)
     # Both are looked up here, because what follows takes long for a large corpus.
     text, validation_text = corpus.train[: config.corpus_size], corpus.validation
+    size = config.corpus_size
+    digests = {name: digest_of(run, corpus, name, size) for name in corpus.splits}
     with group.main_first():
         if not run.tokenizer.exists():
             lines = chain(text.source, text.target)
             size, trees = config.model.vocab_size, config.target == TREES
             Tokenizer.train(lines, size, whole_symbols=trees).save(run.tokenizer)
         tokenizer = Tokenizer.load(run.tokenizer)
+    remedy = "Put back the one that was written with the model."
+    run.require_same("tokenizer", tokenizer.digest, run.tokenizer, remedy)
     with group.main_first():
         pairs = _encode(text, tokenizer, config, run)
-    held_out, _ = encode_pairs(validation_text, tokenizer, config.max_length)
+    held_out, _ = encode_pairs(
+        validation_text, tokenizer, config.max_length, "validation pairs"
+    )
     limit, most, seed = config.tokens_per_batch, config.max_length, config.seed
     # No gradient is kept, and a GPU is faster with larger batches.
     larger = limit * 4 if group.device.type == "cuda" else limit
@@ -99,6 +154,7 @@ def prepare_data(
             "padding_share": training.padding_share(),
             "vocab_size": tokenizer.vocab_size,
         },
+        digests | {"tokenizer": tokenizer.digest},
     )
 
 
@@ -146,7 +202,7 @@ def _encode(
     """
     on_disk, packed = isinstance(text.source, MemmapLines), config.packed_length
     if not on_disk or len(list(run.path.glob("pairs.*.npy"))) < 4:
-        pairs, _ = encode_pairs(text, tokenizer, config.max_length)
+        pairs, _ = encode_pairs(text, tokenizer, config.max_length, "training pairs")
         pairs = pairs if packed is None else pack_pairs(pairs, packed)
         if not on_disk:
             return pairs

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.storage import RunFolder
+from aiayn.storage import RunFolder, resuming
 from aiayn.training.state import training_state
 from aiayn.training.trainer import Trainer
 
@@ -96,7 +96,7 @@ class RunLog:
                 "Training has diverged: the loss, a weight or the optimizer's state is "
                 f"not finite after step {self.progress.step}. The last good state is "
                 "kept. Set a smaller learning_rate_scale, more warmup_steps, clip_norm "
-                f"1 or precision fp32 in {self.run.config}, and continue with 'aiayn "
-                f"resume {self.run.path}'; or start a new run."
+                f"1 or precision fp32 in {self.run.config}, and continue with "
+                f"{resuming(self.run.path)}; or start a new run."
             )
         return sums.tolist()

@@ -74,7 +74,7 @@ def _restore_means(
     if not expected.items() <= found.items() or len(counts) != len(own_counts):
         raise InputError(
             f"{path} is not the state of this training: it is that of another "
-            "model or optimizer. Start a new run with 'aiayn train'."
+            "model or optimizer. Start a new run."
         )
     # Copies, because what was read may still be mapped from the file, which the next
     # save replaces.

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from aiayn.data import Tokenizer
+from aiayn.data import Tokenizer, corpus_place
 from aiayn.device import describe_machine, resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.model import Transformer
@@ -25,14 +25,20 @@ from aiayn.storage import (
     load_tensors,
     load_weights,
     read_json,
+    resuming,
     save_tensors,
-    write_json,
 )
 from aiayn.training.averaging import average_checkpoints
 from aiayn.training.config import TrainingConfig
 from aiayn.training.distributed import processes
 from aiayn.training.loop import train_steps
-from aiayn.training.preparation import TrainingData, prepare_data, prepare_folder
+from aiayn.training.preparation import (
+    TrainingData,
+    find_corpus,
+    prepare_data,
+    prepare_folder,
+    write_config,
+)
 from aiayn.training.run_log import Progress, RunLog
 from aiayn.training.state import restore_training
 from aiayn.training.trainer import Trainer
@@ -86,7 +92,12 @@ def train(config: TrainingConfig) -> TrainingResult:
     >>> result.log[-1]["step"]
     2
     """
-    return _run(config, resume=False)
+    if not isinstance(config, TrainingConfig):
+        raise InputError(
+            f"train takes a TrainingConfig, not {config!r:.60}: for instance, "
+            "train(TrainingConfig.grammar())."
+        )
+    return _run(replace(config, corpus=corpus_place(config.corpus)), resume=False)
 
 
 def resume_training(
@@ -95,6 +106,7 @@ def resume_training(
     steps: int | None = None,
     device: str | None = None,
     threads: int | None = None,
+    corpus: Path | str | None = None,
 ) -> TrainingResult:
     """Continue a training that was stopped, as if it had not been.
 
@@ -106,22 +118,26 @@ def resume_training(
             before.
         device: The device to train on; None: as before.
         threads: Threads of the CPU; None: as before.
+        corpus: Where the corpus lies now, if it has moved; None: as before.
 
     Returns:
         As `train`.
 
     Raises:
-        InputError: The folder holds no run, or a damaged one; else as `train`.
+        InputError: The folder holds no run, or a damaged one; the corpus or the
+            tokenizer has changed since the run began; else as `train`.
         KeyboardInterrupt: As `train`.
 
     Not in the paper.
 
     >>> result = resume_training("runs/grammar")  # a run that Ctrl-C had stopped
     """
-    config = TrainingConfig.from_dict(read_json(RunFolder(path).config))
-    changes = {"steps": steps, "device": device, "threads": threads}
+    run = RunFolder(path)
+    changes = {"steps": steps, "device": device, "threads": threads, "corpus": corpus}
     changes = {name: value for name, value in changes.items() if value is not None}
-    return _run(replace(config, output=Path(path), **changes), resume=True)
+    config = TrainingConfig.from_dict(read_json(run.config), run.config)
+    config = replace(config, output=run.path, **changes)
+    return _run(replace(config, corpus=find_corpus(config, run)), resume=True)
 
 
 def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
@@ -144,7 +160,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         log = RunLog(run, trainer, progress)
         if group.is_main:
             run.tidy(progress.step if saved else -1)
-            write_json(run.config, config.as_dict(), make_folder=False)
+            write_config(config, run, data.digests)
         if not saved:
             log.write(
                 event="begin",
@@ -154,9 +170,9 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
                 data=data.description,
                 machine=describe_machine(group.device),
             )
-        with _stop_request() as stop:
+        with _stop_request() as stop, _hint_to_resume(run):
             train_steps(trainer, data, log, stop)
-        _average(trainer, data, log)
+            _average(trainer, data, log)
         return TrainingResult(run, model.eval(), data.tokenizer, run.read_log())
 
 
@@ -212,6 +228,20 @@ def _restored_globals(threads: int | None, device: torch.device) -> Iterator[Non
         finally:
             if threads is not None:
                 torch.set_num_threads(before)
+
+
+@contextmanager
+def _hint_to_resume(run: RunFolder) -> Iterator[None]:
+    """Say of a disk that takes no more that the training can go on later."""
+    try:
+        yield
+    except InputError as error:
+        hint = resuming(run.path)
+        if not isinstance(error.__cause__, OSError) or hint in str(error):
+            raise
+        raise InputError(
+            f"{error} What was saved before is whole: go on with {hint} later."
+        ) from error.__cause__
 
 
 @contextmanager
