@@ -473,9 +473,9 @@ def settle_costs(d: int = 32) -> None:
         expected="by whole layers, attention costs less than a GRU below n = d, the "
         "same at n = d, more above",
         measured=f"d = {d}: less than a GRU up to n = {cheaper['GRU'][-1]}, equal at "
-        f"n = {d}; less than an LSTM up to n = {cheaper['LSTM'][-1]}; less than a plain "
-        f"RNN at {len(cheaper['plain RNN'])} lengths; by the table's products, less "
-        f"than a recurrence up to n = {by_core[-1]}",
+        f"n = {d}; less than an LSTM up to n = {cheaper['LSTM'][-1]}; less than a "
+        f"plain RNN at {len(cheaper['plain RNN'])} lengths; by the table's products, "
+        f"less than a recurrence up to n = {by_core[-1]}",
         scale="derivation",
     )
 
@@ -616,8 +616,8 @@ def settle_lengths(lengths: Tensor) -> None:
         holds=min(share, kept / all_pairs) > 0.9 and limit <= width,
         expected="more than nine sentences in ten have n < d",
         measured=f"grammar: {share:.0%} below d = {SMALL_WIDTH}, longest "
-        f"{int(lengths.max())}; Multi30k: {kept / all_pairs:.0%} within {limit} pieces, "
-        f"which is that model's d, mean {data['target_tokens'] / kept:.1f} in German",
+        f"{int(lengths.max())}; Multi30k: {kept / all_pairs:.0%} within {limit} "
+        f"pieces, which is that model's d, mean {data['target_tokens'] / kept:.1f} in German",
         sample=f"{len(lengths):,} sentences of a grammar, {all_pairs:,} captions",
         detects="more than one sentence in ten with n ≥ d",
     )
@@ -812,8 +812,8 @@ def crossing(lengths: Sequence[float], ratios: Sequence[float]) -> float | None:
     return n0 * (n1 / n0) ** (math.log(1 / r0) / math.log(r1 / r0))
 
 
-def square_takes_half(d: int = 64) -> float | None:
-    """The length at which the n² part takes half of an encoder layer's time."""
+def square_table(d: int = 64) -> pd.DataFrame:
+    """Time of an encoder layer's n² part, divided by the rest's, over the length."""
     weights = [torch.randn(d, d) / d**0.5 for _ in range(4)]
     up, down = torch.randn(d, 4 * d) / d**0.5, torch.randn(4 * d, d) / d**0.5
 
@@ -828,8 +828,36 @@ def square_takes_half(d: int = 64) -> float | None:
         taken = seconds({"square": lambda: attention_core(x), "rest": the_rest}, 5)
         return taken["square"] / taken["rest"]
 
-    lengths = [32, 64, 128, 256, 512, 1024]
-    return crossing(lengths, [ratio(n) for n in lengths])
+    rows = []
+    for n in (32, 64, 128, 256, 512, 1024):
+        rows += [(n, n / (6 * d), "by the count"), (n, ratio(n), "by the clock")]
+    return pd.DataFrame(rows, columns=["words n", "n² part / rest", "measure"])
+
+
+def square_chart(shares: pd.DataFrame) -> alt.LayerChart:
+    """The n² part relative to the rest, with a rule where they are equal."""
+    chart = curves(
+        shares,
+        "words n",
+        "n² part / rest",
+        "measure",
+        description="The n² part of an encoder layer divided by its other products, "
+        "over the number of words, both logarithmic. By the count it is a straight "
+        "line that crosses one at 6d. By the clock it rises likewise.",
+        log_x=True,
+        log_y=True,
+    )
+    one = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(strokeDash=[4, 4])
+    return alt.layer(chart, one.encode(y="y:Q")).properties(
+        width="container", height=260, description=chart.description
+    )
+
+
+def half_time(shares: pd.DataFrame) -> str:
+    """Where the times of both parts are equal, in words."""
+    run = shares[shares["measure"] == "by the clock"]
+    met = crossing(run["words n"].tolist(), run["n² part / rest"].tolist())
+    return f"near n = {met:.0f}" if met else "at no length up to 1024"
 
 
 # Memory.
