@@ -129,21 +129,21 @@ def three_layers(*, phone: bool = False) -> Svg:
 
 def stacks() -> list[Svg]:
     """Nine words: contiguous and dilated convolutions, and restricted attention."""
-    wide = [
+    kinds = [
         ("Contiguous, k = 3: four layers", [range(3)] * 4, [0, 2, 4, 6, 8]),
         ("Dilated by 1 and 3: two layers", [range(3), range(0, 7, 3)], [0, 2, 8]),
         ("Attention to r = 5 words: four", [range(-2, 3)] * 4, [0, 2, 4, 6, 8]),
     ]
     drawings = []
-    for name, layers, path in wide:
+    for name, levels, path in kinds:
         drawing = Diagram(226, 196)
         drawing.text(113, 12, name, bold=True)
-        _network(drawing, 17, 178, 44, layers, path, words=9, step=24)
+        _network(drawing, 17, 178, 44, levels, path, words=9, step=24)
         steps = ", ".join(str(b - a) for a, b in pairwise(path))
         drawings.append(
             drawing.finish(
                 name,
-                f"Nine words and {len(layers)} layers. The marked path from the first "
+                f"Nine words and {len(levels)} layers. The marked path from the first "
                 f"word to the last moves to the right by {steps} words.",
             )
         )
@@ -617,7 +617,8 @@ def settle_lengths(lengths: Tensor) -> None:
         expected="more than nine sentences in ten have n < d",
         measured=f"grammar: {share:.0%} below d = {SMALL_WIDTH}, longest "
         f"{int(lengths.max())}; Multi30k: {kept / all_pairs:.0%} within {limit} "
-        f"pieces, which is that model's d, mean {data['target_tokens'] / kept:.1f} in German",
+        f"pieces, which is that model's d, mean {data['target_tokens'] / kept:.1f} in "
+        "German",
         sample=f"{len(lengths):,} sentences of a grammar, {all_pairs:,} captions",
         detects="more than one sentence in ten with n ≥ d",
     )
