@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
-from statistics import median
 from typing import Any
 
 import altair as alt
@@ -127,27 +126,26 @@ def three_layers(*, phone: bool = False) -> Svg:
     )
 
 
-def stacks() -> list[Svg]:
+def stacks(*, phone: bool = False) -> Svg:
     """Nine words: contiguous and dilated convolutions, and restricted attention."""
     kinds = [
         ("Contiguous, k = 3: four layers", [range(3)] * 4, [0, 2, 4, 6, 8]),
         ("Dilated by 1 and 3: two layers", [range(3), range(0, 7, 3)], [0, 2, 8]),
-        ("Attention to r = 5 words: four", [range(-2, 3)] * 4, [0, 2, 4, 6, 8]),
+        ("Attention, r = 5: four layers", [range(-2, 3)] * 4, [0, 2, 4, 6, 8]),
     ]
-    drawings = []
-    for name, levels, path in kinds:
-        drawing = Diagram(226, 196)
-        drawing.text(113, 12, name, bold=True)
-        _network(drawing, 17, 178, 44, levels, path, words=9, step=24)
-        steps = ", ".join(str(b - a) for a, b in pairwise(path))
-        drawings.append(
-            drawing.finish(
-                name,
-                f"Nine words and {len(levels)} layers. The marked path from the first "
-                f"word to the last moves to the right by {steps} words.",
-            )
-        )
-    return drawings
+    drawing = Diagram(340, 600) if phone else Diagram(700, 190)
+    for number, (name, levels, path) in enumerate(kinds):
+        left, top = (70, 205 * number) if phone else (12 + 238 * number, 0)
+        drawing.text(left + 100, top + 12, name, bold=True)
+        _network(drawing, left + 4, top + 178, top + 44, levels, path, words=9, step=24)
+    ways = "; ".join(
+        f"{name}, by {', '.join(str(b - a) for a, b in pairwise(path))} words"
+        for name, _, path in kinds
+    )
+    return drawing.finish(
+        "Three stacks over nine words",
+        f"The marked path from the first word to the last moves to the right. {ways}.",
+    )
 
 
 def jumps_drawing() -> list[Svg]:
@@ -189,80 +187,73 @@ def jumps_drawing() -> list[Svg]:
 
 def products_by_hand() -> list[Svg]:
     """Which matrices meet for three words of two numbers each."""
-
-    def grid(x: float, y: float, shape: tuple[int, int], role: str) -> None:
-        table = torch.full(shape, 0.45)
-        drawing.grid(x, y, table, role=role, cell=20, tall=20, digits=None)
-
-    panels = []
-    for attention in (True, False):
-        drawing = Diagram(336, 244)
-        drawing.text(
-            168,
-            12,
-            "Self-attention: 18 + 18 = 36"
-            if attention
-            else "One state, or three words, times a matrix",
-            bold=True,
-        )
-        rows = (
+    # A row: where it stands, its cells' size, its count, and three matrices.
+    attention = [
+        (
+            72,
+            20,
+            "9 scores · 2 = 18",
+            [("queries", 3, 2, "query"), ("keys", 2, 3, "key"), ("", 3, 3, "weight")],
+        ),
+        (
+            180,
+            20,
+            "6 numbers · 3 = 18",
             [
-                ("queries", (3, 2), "query", "keys", (2, 3), "key", (3, 3), "weight"),
-                (
-                    "weights",
-                    (3, 3),
-                    "weight",
-                    "values",
-                    (3, 2),
-                    "value",
-                    (3, 2),
-                    "alert",
-                ),
-            ]
-            if attention
-            else [
-                ("state", (1, 2), "neutral", "matrix", (2, 2), "key", (1, 2), "alert"),
-                (
-                    "3 words",
-                    (1, 6),
-                    "neutral",
-                    "kernel",
-                    (6, 2),
-                    "key",
-                    (1, 2),
-                    "alert",
-                ),
-            ]
-        )
-        counts = (
-            ("9 scores · 2 = 18", "6 numbers · 3 = 18")
-            if attention
-            else ("recurrence: 3 words · 4 = 12", "convolution: 3 words · 12 = 36")
-        )
-        for number, (
-            a,
-            a_shape,
-            a_role,
-            b,
-            b_shape,
-            b_role,
-            c_shape,
-            c_role,
-        ) in enumerate(rows):
-            y = (74, 182)[number] if attention else (72, 168)[number]
-            grid(72, y, a_shape, a_role)
-            drawing.text(150, y, "×")
-            grid(192, y, b_shape, b_role)
-            drawing.text(238, y, "=")
-            grid(284, y, c_shape, c_role)
-            drawing.text(72, y - 10 * a_shape[0] - 11, a)
-            drawing.text(192, y - 10 * b_shape[0] - 11, b)
-            below = y + 10 * max(a_shape[0], b_shape[0]) + 13
-            drawing.text(168, below, counts[number], bold=True)
+                ("weights", 3, 3, "weight"),
+                ("values", 3, 2, "value"),
+                ("", 3, 2, "neutral"),
+            ],
+        ),
+    ]
+    matrix = [
+        (
+            64,
+            20,
+            "recurrence: 3 words · 4 = 12",
+            [
+                ("state", 1, 2, "neutral"),
+                ("matrix", 2, 2, "key"),
+                ("", 1, 2, "neutral"),
+            ],
+        ),
+        (
+            170,
+            16,
+            "convolution: 3 words · 12 = 36",
+            [
+                ("three words", 1, 6, "neutral"),
+                ("kernel", 6, 2, "key"),
+                ("", 1, 2, "neutral"),
+            ],
+        ),
+    ]
+    panels = []
+    for title, rows in (
+        ("Self-attention: words by words", attention),
+        ("A state, or k words, by a matrix", matrix),
+    ):
+        drawing = Diagram(336, 250)
+        drawing.text(168, 12, title, bold=True)
+        for y, cell, count, grids in rows:
+            total = cell * sum(columns for _, _, columns, _ in grids)
+            left = 168 - (total + 2 * 44) / 2
+            for sign, (name, height, columns, role) in zip("×= ", grids, strict=True):
+                x = left + cell * columns / 2
+                table = torch.full((height, columns), 0.45)
+                drawing.grid(x, y, table, role=role, cell=cell, tall=cell, digits=None)
+                if name:
+                    drawing.text(x, y - cell * height / 2 - 11, name)
+                left += cell * columns + 44
+                if sign != " ":
+                    drawing.text(left - 22, y, sign)
+            below = y + cell * max(height for _, height, _, _ in grids) / 2 + 15
+            drawing.text(168, below, count, bold=True)
         panels.append(
             drawing.finish(
-                "Products by hand",
-                f"Matrix products as shaded rectangles. {'; '.join(counts)}.",
+                title,
+                "Matrix products as shaded rectangles, with their multiplications: "
+                f"{rows[0][2]}; {rows[1][2]}.",
             )
         )
     return panels
@@ -283,20 +274,19 @@ def schedule(words: int = 6) -> list[Svg]:
             y = 46 + 25 * word
             drawing.text(52, y, f"word {word + 1}", anchor="end")
             for step in range(steps):
-                x = 82 + 46 * step
+                x = 80 + 45 * step
                 if attention or step == word:
                     role = "weight" if attention or step else "key"
                     drawing.box(x, y, "", width=40, height=19, role=role)
                 elif step == 0:
                     drawing.box(x, y, "", width=40, height=19, role="key")
             if not attention and word:
-                start = (82 + 46 * (word - 1), y - 15)
-                corner = (start[0], y)
-                inside = (82 + 46 * word - 20, y)
-                drawing.arrow(start, corner, inside, role="weight", width=2)
+                x = 80 + 45 * word
+                start, corner, head = (x - 25, y - 25), (x, y - 25), (x, y - 10)
+                drawing.arrow(start, corner, head, role="weight", width=2)
         if attention:
             for step, label in enumerate(names):
-                drawing.text(82 + 46 * step, 196, label)
+                drawing.text(80 + 45 * step, 196, label)
         else:
             drawing.text(62, 196, "blue: input products", anchor="start", role="key")
         drawing.axis((60, 212), (326, 212))
@@ -580,7 +570,7 @@ def length_chart(lengths: Tensor) -> alt.LayerChart:
             x=alt.X(
                 "pieces:Q",
                 title="pieces in a sentence, n",
-                scale=alt.Scale(domain=[0, 104]),
+                scale=alt.Scale(domain=[0, 104], nice=False),
             ),
             y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%", tickCount=4)),
             tooltip=["pieces:Q", alt.Tooltip("share:Q", format=".1%")],
@@ -741,7 +731,10 @@ def settle_parallel(d: int = 16) -> None:
 
 
 def seconds(functions: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict:
-    """The median of interleaved rounds; the first round only warms up."""
+    """The fastest of interleaved rounds; the first round only warms up.
+
+    Whatever else runs on a machine makes a round slower, never faster.
+    """
     times: dict[str, list[float]] = {name: [] for name in functions}
     with torch.inference_mode():
         for _ in range(rounds + 1):
@@ -749,7 +742,7 @@ def seconds(functions: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict
                 begin = time.perf_counter()
                 function()
                 times[name].append(time.perf_counter() - begin)
-    return {name: median(taken[1:]) for name, taken in times.items()}
+    return {name: min(taken[1:]) for name, taken in times.items()}
 
 
 def clock(d: int, batch: int, n: int) -> float:
@@ -912,7 +905,7 @@ def memory_table(d: int = 64) -> pd.DataFrame:
     rows = [
         (n, stored_numbers(m, torch.randn(1, n, d, requires_grad=True)) / (n * d), name)
         for name, m in modules.items()
-        for n in (128, 256, 512, 1024)
+        for n in (100, 200, 400, 800)
     ]
     columns = ["words n", "stored per token, in units of d", "layer"]
     return pd.DataFrame(rows, columns=columns)
@@ -1190,7 +1183,7 @@ def far_to_near(found: pd.DataFrame) -> dict[str, float]:
 
 def gradient_chart(found: pd.DataFrame) -> alt.LayerChart:
     """The gradient by distance."""
-    return curves(
+    chart = curves(
         found,
         "distance",
         "gradient",
@@ -1202,6 +1195,9 @@ def gradient_chart(found: pd.DataFrame) -> alt.LayerChart:
         log_x=True,
         log_y=True,
     )
+    for layer in chart.layer:
+        layer.encoding.y.axis = alt.Axis(format=".0e", tickCount=5)
+    return chart
 
 
 def growth_table() -> pd.DataFrame:
@@ -1324,7 +1320,7 @@ def learn() -> pd.DataFrame:
 
 def learn_chart(trials: pd.DataFrame) -> alt.LayerChart:
     """Steps of training over the path length."""
-    return curves(
+    chart = curves(
         trials,
         "path length",
         "steps to learn",
@@ -1333,6 +1329,9 @@ def learn_chart(trials: pd.DataFrame) -> alt.LayerChart:
         "two families of models, jumps and windows. Both rise steeply.",
         log_y=True,
     )
+    for layer in chart.layer:
+        layer.encoding.x.axis = alt.Axis(values=[1, 2, 3, 4], format="d")
+    return chart
 
 
 def growth_per_layer(trials: pd.DataFrame, family: str) -> tuple[float, float]:
