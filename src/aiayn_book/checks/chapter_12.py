@@ -39,11 +39,11 @@ window_mask = FunctionCheck(
         ),
         Mistake(
             lambda n, r: (_back(n) <= 0) & (_back(n) > -r),
-            "your query looks ahead. Rows are queries and columns are keys.",
+            "your query sees what follows it. Rows are queries and columns are keys.",
         ),
         Mistake(
             lambda n, r: ~((_back(n) >= 0) & (_back(n) < r)),
-            "your mask is turned round: true means that a query may look.",
+            "your mask is inverted: true means that a query may attend.",
         ),
     ),
 )
@@ -99,12 +99,12 @@ layers_needed = FunctionCheck(
         ),
         Mistake(
             lambda mask: _on_powers(mask, 0, 1),
-            "that is how the first word comes to know of the last. Rows are queries.",
+            "that is how the first word comes to depend on the last. Rows are queries.",
         ),
         Mistake(
             _farthest_first,
-            "the word that lies farthest back need not be on the shortest way: follow "
-            "all words that are known.",
+            "the word that lies farthest back need not be on the shortest path: follow "
+            "all words that are seen.",
         ),
     ),
 )
@@ -117,7 +117,7 @@ multiples = ValueCheck(
         Mistake((0, 4), "nearly: scores and weighted sums take n²d each."),
         Mistake(
             (1, 2),
-            "look at the plain RNN again: both sides have 2nd². What is left over?",
+            "check the plain RNN again: both sides have 2nd². What remains?",
         ),
         Mistake((2, 0), "the other way round: first the plain RNN, then the GRU."),
     ),
@@ -139,7 +139,7 @@ corner = ValueCheck(
     reference=lambda: (8, 3),
     mistakes=(
         Mistake((4, 3), "attention to 5 words carries a word 2 places a layer, not 4."),
-        Mistake((8, 2), "look at the dilated stack again: 2 layers see 9 words."),
+        Mistake((8, 2), "check the dilated stack again: 2 layers see 9 words."),
         Mistake((3, 8), "the other way round: first the attention, then the stack."),
         Mistake((8, 8), "that is the contiguous stack. The dilated one is meant."),
         Mistake((8, 4), "3 dilated layers see 27 words. Is that not enough for 17?"),
