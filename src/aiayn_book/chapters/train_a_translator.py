@@ -117,7 +117,7 @@ def word_of_each(pieces: Sequence[str]) -> list[int]:
 
 
 def by_words(seen: AttentionMap) -> tuple[list[str], list[str], Tensor]:
-    """Attention between words: summed over a source word's pieces, mean over a target's.
+    """Attention between words: a source word's sum of pieces, a target word's mean.
 
     Returns:
         The source's words and the end, the target's words, and (target, source)
@@ -433,9 +433,9 @@ def recurrent_or_convolutional(model: nn.Module) -> list[str]:
     return [name for name, part in model.named_modules() if isinstance(part, kinds)]
 
 
-def settle_attention_alone(model: Transformer, right: int, total: int) -> Any:
+def settle_attention_alone(model: Transformer, right: int, total: int) -> None:
     """Abstract: attention alone translates well."""
-    return settle(
+    settle(
         "abstract-attention-only",
         holds=right / total > 0.5 and not recurrent_or_convolutional(model),
         expected="most new sentences exactly right, without a recurrent or a "
@@ -453,10 +453,10 @@ def machine_operations(hours: float) -> float:
     return hours * 3600 * 8 * paper.TERAFLOPS["P100"] * 1e12
 
 
-def settle_operations() -> Any:
+def settle_operations() -> None:
     """§6.1 and Table 2: the cost of a training."""
     base, big = machine_operations(12), machine_operations(3.5 * 24)
-    return settle(
+    settle(
         "s6.1-flops",
         holds=f"{base:.1e}" == "3.3e+18" and f"{big:.1e}" == "2.3e+19",
         expected="3.3e18 and 2.3e19, from 12 hours and 3.5 days on 8 P100",
@@ -465,9 +465,9 @@ def settle_operations() -> Any:
     )
 
 
-def settle_step_time() -> Any:
+def settle_step_time() -> None:
     """§5.2: how long a step takes."""
-    return settle(
+    settle(
         "s5.2-step-time",
         holds=None,
         expected="base: 0.4 s a step, 12 hours; big: 1.0 s a step, 3.5 days",
@@ -477,9 +477,9 @@ def settle_step_time() -> Any:
     )
 
 
-def settle_twelve_hours() -> Any:
+def settle_twelve_hours() -> None:
     """§1: the best quality after twelve hours."""
-    return settle(
+    settle(
         "s1-twelve-hours",
         holds=None,
         expected="the best quality of its time after 12 hours on 8 P100",
