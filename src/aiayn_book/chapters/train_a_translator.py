@@ -178,7 +178,7 @@ def mistakes(corpus: Any, found: Mapping[str, Sequence[str]], each: int = 4) -> 
         pairs = zip(corpus.split(split), written, strict=True)
         wrong = [(s, h, t) for (s, t), h in pairs if h != t]
         rows += [
-            {"split": split, "English": s, "the model": h, "reference": t}
+            {"English": f"{s} ({split})", "the model": h, "reference": t}
             for s, h, t in wrong[:each]
         ]
     return left_aligned(rows)
@@ -216,7 +216,7 @@ def one_step(config: TrainingConfig) -> Svg:
     """The five parts of a training step, in a loop."""
     drawing = Diagram(360, 352)
     parts = (
-        ("neutral", f"batch\nabout {config.tokens_per_batch} German pieces"),
+        ("neutral", f"batch\nabout {round(config.tokens_per_batch, -2)} German pieces"),
         ("key", "forward\nscore each next piece"),
         ("alert", "loss\n−log p of the right pieces"),
         ("value", "backward\nthe loss's slope in each weight"),
