@@ -1,4 +1,7 @@
-"""The directives ``{results} table-1`` … ``table-4``, ``search`` and ``records``.
+"""The directives ``{results} table-1`` … ``table-4``, ``search``, ``records`` and more.
+
+Of the translators of captions, ``captions`` has the scores of each run, ``penalties``
+what another length penalty makes of them, and ``samples`` what they write.
 
 They set what this book measured beside what the paper printed. The paper's figures come
 from `aiayn_book.paper`, ours from the records; nothing is typed.
@@ -18,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.training import TrainingConfig
 from aiayn_book import paper
+from aiayn_book.chapters.train_a_translator import caption_runs, mean_scores, scores
 from aiayn_book.records import load_record, repeats
 
 NOTHING = "–"
@@ -38,14 +42,16 @@ class Results(SphinxDirective):
             return [ledger_part(group="§4 Why self-attention")]
         header, rows, own = TABLES[what]()
         headings = header.index("BLEU") if what == "search" else 1  # its setting
-        drawn = table(header, rows if what == "records" else with_minus(rows), headings)
+        plain = what in ("records", "samples")
+        drawn = table(header, rows if plain else with_minus(rows), headings)
         drawn["classes"].append("results")
         if what == "records":
             as_typed(drawn, column=header.index("command"))
             drawn["classes"].append("records")
         for row in list(drawn.findall(nodes.row))[-own:] if own else ():
             row["classes"].append("results-ours")
-        return [drawn, searches()] if what == "search" else [drawn]
+        below = {"search": searches, "captions": signature}.get(what)
+        return [drawn, below()] if below else [drawn]
 
 
 def with_minus(rows: Rows) -> Rows:
@@ -167,6 +173,74 @@ def searches() -> nodes.paragraph:
     return nodes.paragraph("", text)
 
 
+def captions() -> tuple[list[str], Rows, int]:
+    """Each recorded run on captions, and below them the mean of each recipe."""
+    header = ["run", "steps", "minutes (threads)", "BLEU", "BLEU / BP"]
+    rows, count = [], {}
+    for recipe, record in caption_runs():
+        begin, end = record["log"][0], record["log"][-1]
+        found = scores(record)
+        count[recipe] = count.get(recipe, 0) + 1
+        rows.append(
+            [
+                f"{recipe}, seed {record['config']['seed']}",
+                f"{record['config']['steps']:,}",
+                f"{end['seconds'] / 60:.0f} ({begin['machine']['threads']})",
+                *(f"{found[score]:.2f}" for score in header[3:]),
+            ]
+        )
+    means = [
+        [
+            f"{recipe}, mean of {count[recipe]}",
+            *(NOTHING, NOTHING),
+            *(f"{mean[score]:.2f}" for score in header[3:]),
+        ]
+        for recipe, mean in mean_scores().items()
+        if count[recipe] > 1
+    ]
+    return header, rows + means, len(means)
+
+
+def signature() -> nodes.paragraph:
+    """How sacreBLEU signs these scores; each record has its whole line."""
+    printed = {
+        record["test"]["printed"].split(" = ")[0] for _, record in caption_runs()
+    }
+    text = "Signature of all scores: " + " and ".join(sorted(printed)) + "."
+    return nodes.paragraph("", text)
+
+
+def penalties() -> tuple[list[str], Rows, int]:
+    """The length penalty that was best on the validation captions, and its score."""
+    header = ["run", "BLEU", "lower case", "chosen α", "BLEU with it"]
+    rows = []
+    for recipe, record in caption_runs():
+        test = record["test"]
+        chosen = test.get("chosen")
+        rows.append(
+            [
+                f"{recipe}, seed {record['config']['seed']}",
+                f"{test['bleu']:.2f}",
+                f"{test['lowercase_bleu']:.2f}",
+                f"{chosen['alpha']:g}" if chosen else NOTHING,
+                f"{chosen['bleu']:.2f}" if chosen else NOTHING,
+            ]
+        )
+    return header, rows, 0
+
+
+def samples() -> tuple[list[str], Rows, int]:
+    """What the first run of three recipes makes of sentences of our own."""
+    shown = ("German, post-norm", "German, today's", "French, today's")
+    first: dict[str, list[list[str]]] = {}
+    for recipe, record in caption_runs():
+        first.setdefault(recipe, record["samples"])
+    english = [source for source, _ in first[shown[0]]]
+    columns = [[written for _, written in first[recipe]] for recipe in shown]
+    rows = [list(row) for row in zip(english, *columns, strict=True)]
+    return ["English", *shown], rows, 0
+
+
 def table_3() -> tuple[list[str], Rows, int]:
     """Each variation beside the base row: in the paper, and in miniature here."""
     header = ["row", "perplexity", "perplexity here", "BLEU", "BLEU here"]
@@ -270,6 +344,9 @@ TABLES = {
     "table-1": table_1,
     "table-2": table_2,
     "search": search,
+    "captions": captions,
+    "penalties": penalties,
+    "samples": samples,
     "table-3": table_3,
     "table-4": table_4,
     "records": records,

@@ -1,4 +1,4 @@
-"""The checks of chapter 16, on training a translator."""
+"""Checks of chapter 16, train a translator (§5)."""
 
 from aiayn_book.checks.framework import FunctionCheck, Mistake
 
