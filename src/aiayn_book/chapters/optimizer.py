@@ -468,8 +468,8 @@ def sign_of_the_gradient(weights: int = 12, later: int = 20) -> Svg:
     return drawing.finish(
         "A gradient, and two updates of Adam",
         f"Three rows of {weights} bars, one for each weight. The gradients of the "
-        "first batch have very different lengths. Adam's first update is plus one or minus "
-        f"one for every weight. Its update in step {later} is much shorter for most.",
+        "first batch have very different lengths. Adam's first update is plus one or "
+        f"minus one for every weight. Its update in step {later} is much shorter for most.",
     )
 
 
@@ -719,15 +719,15 @@ def width_table(widths: Sequence[int] = (64, 256, 1024)) -> pd.DataFrame:
 # The map: warm-up by factor.
 
 WARMUPS = (1, 4, 16, 64)
-SCALES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
+SCALES = {"post": (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1), "pre": (1 / 4, 1 / 2, 1)}
 
 
 @cache
 def grid(norm: str) -> Tensor:
     """Losses at the end of equation (3): (scales, warm-ups, three draws)."""
-    rates = [formula(scale, w) for scale in SCALES for w in WARMUPS]
+    rates = [formula(scale, w) for scale in SCALES[norm] for w in WARMUPS]
     losses, _ = train(torch.stack(rates, dim=1), norm)
-    return losses[-LAST:].mean(dim=0).view(len(SCALES), len(WARMUPS), 3)
+    return losses[-LAST:].mean(dim=0).view(-1, len(WARMUPS), 3)
 
 
 def grid_charts() -> list[alt.LayerChart]:
@@ -740,12 +740,12 @@ def grid_charts() -> list[alt.LayerChart]:
     return [
         loss_map(
             grid(norm),
-            [share(s) for s in SCALES],
+            [share(s) for s in SCALES[norm]],
             [str(w) for w in WARMUPS],
             STUCK,
             column_title=f"{norm}-norm: warm-up steps",
             description="A table of losses, by warm-up from 1 to 64 steps and by a "
-            f"factor on the learning rate from 1/16 to 1. {words}",
+            f"factor on the learning rate. {words}",
         )
         for norm, words in told.items()
     ]
@@ -754,7 +754,7 @@ def grid_charts() -> list[alt.LayerChart]:
 def by_peak(norm: str = "post") -> dict[float, tuple[int, int]]:
     """Failed trainings, and all, at each height of the peak."""
     counts: dict[float, tuple[int, int]] = {}
-    for row, scale in enumerate(SCALES):
+    for row, scale in enumerate(SCALES[norm]):
         for column, warmup in enumerate(WARMUPS):
             peak = round(scale * noam_rate(warmup, WIDTH, warmup), 4)
             failed, tried = counts.get(peak, (0, 0))
