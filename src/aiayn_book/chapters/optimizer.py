@@ -469,7 +469,7 @@ def sign_of_the_gradient(weights: int = 12, later: int = 20) -> Svg:
         "A gradient, and two updates of Adam",
         f"Three rows of {weights} bars, one for each weight. The gradients of the "
         "first batch have very different lengths. Adam's first update is plus one or "
-        f"minus one for every weight. Its update in step {later} is much shorter for most.",
+        f"minus one for every weight. Its update in step {later} is shorter for most.",
     )
 
 

@@ -146,9 +146,7 @@ to_and_fro = ValueCheck(
     mistakes=(
         Mistake(0, "the newest gradient counts a little more than the one before it."),
         Mistake(1, "that is so without momentum."),
-        Mistake(
-            0.1, "that is the newest gradient's share. The one before counts, too."
-        ),
+        Mistake(0.1, "that is the newest gradient's share. What of the one before?"),
         Mistake(0.053, "nearly: give the fraction."),
     ),
 )
