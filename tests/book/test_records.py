@@ -107,7 +107,7 @@ def test_the_searches_can_be_compared_and_repeated():
 
 
 def test_the_optimizers_had_the_grammars_recipe():
-    """Chapter 14 compares them: all but the optimizer and its rate is alike."""
+    """Chapter 21 compares them: all but the optimizer and its rate is alike."""
     record = load_record("optimizers")
     config = TrainingConfig.from_dict(record["config"])
     recipe = TrainingConfig.grammar()

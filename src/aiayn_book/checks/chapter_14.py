@@ -12,7 +12,7 @@ from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 def _adam_steps(
     gradients: Tensor, beta1: float, beta2: float, epsilon: float
 ) -> Tensor:
-    """Each mean summed anew from all gradients so far."""
+    """Each mean summed again from all gradients so far."""
     steps = torch.zeros_like(gradients)
     for t in range(1, len(gradients) + 1):
         m = v = weight_1 = weight_2 = 0.0
@@ -146,7 +146,7 @@ to_and_fro = ValueCheck(
     mistakes=(
         Mistake(0, "the newest gradient counts a little more than the one before it."),
         Mistake(1, "that is so without momentum."),
-        Mistake(0.1, "that is the newest gradient's share. The one before has a say."),
+        Mistake(0.1, "that is the newest gradient's share. What of the one before?"),
         Mistake(0.053, "nearly: give the fraction."),
     ),
 )
