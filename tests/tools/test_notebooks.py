@@ -138,14 +138,14 @@ def test_what_other_readers_cannot_show_is_refused(store, cell, complaint):
 
 
 def test_code_that_is_shown_is_narrow_in_the_second_edition(store):
-    """A chapter with numbered figures shows 64 columns; hidden cells may have more."""
+    """A chapter that opens with a figure shows 64 columns; hidden cells may have more."""
     wide = "x = 1  # " + "y" * 60
     figure = new_code_cell("figure(x)", metadata=HIDDEN)
     cells = [new_code_cell(wide), new_code_cell(wide, metadata=HIDDEN)]
     path, root = store(new_markdown_cell("# T"), *cells)
     path.write_text(notebooks.normal_form(path, root), encoding="utf-8")
     assert list(notebooks.complaints(path, root)) == []
-    path, root = store(new_markdown_cell("# T"), *cells, figure)
+    path, root = store(new_markdown_cell("# T"), figure, *cells)
     path.write_text(notebooks.normal_form(path, root), encoding="utf-8")
     (found,) = notebooks.complaints(path, root)
     assert "line 1: over 64 columns" in found
