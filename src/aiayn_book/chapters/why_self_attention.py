@@ -1273,11 +1273,6 @@ def window_layers(path: int, distance: int = 12) -> list[nn.Module]:
     return [Window(distance + 1, distance // path) for _ in range(3)]
 
 
-def routes(steps: Sequence[Iterable[int]], distance: int) -> int:
-    """Ways to go so far back, with one of the given steps in each layer."""
-    return sum(sum(taken) == distance for taken in product(*steps))
-
-
 def steps_to_learn(
     make_layers: Callable[[], list[nn.Module]], distance: int, seed: int
 ) -> int:
