@@ -196,7 +196,7 @@ def products_by_hand() -> list[Svg]:
             [("queries", 3, 2, "query"), ("keys", 2, 3, "key"), ("", 3, 3, "weight")],
         ),
         (
-            180,
+            188,
             20,
             "6 numbers · 3 = 18",
             [
@@ -218,7 +218,7 @@ def products_by_hand() -> list[Svg]:
             ],
         ),
         (
-            170,
+            184,
             16,
             "convolution: 3 words · 12 = 36",
             [
@@ -233,7 +233,7 @@ def products_by_hand() -> list[Svg]:
         ("Self-attention: words by words", attention),
         ("A state, or k words, by a matrix", matrix),
     ):
-        drawing = Diagram(336, 250)
+        drawing = Diagram(336, 262)
         drawing.text(168, 12, title, bold=True)
         for y, cell, count, grids in rows:
             total = cell * sum(columns for _, _, columns, _ in grids)
@@ -1271,11 +1271,6 @@ def jump_layers() -> list[nn.Module]:
 def window_layers(path: int, distance: int = 12) -> list[nn.Module]:
     """Three layers of attention whose windows make the path one to three layers."""
     return [Window(distance + 1, distance // path) for _ in range(3)]
-
-
-def routes(steps: Sequence[Iterable[int]], distance: int) -> int:
-    """Ways to go so far back, with one of the given steps in each layer."""
-    return sum(sum(taken) == distance for taken in product(*steps))
 
 
 def steps_to_learn(
