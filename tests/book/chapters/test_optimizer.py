@@ -173,6 +173,12 @@ def test_the_scheduler_that_runs_ahead_peaks_early():
     assert top["optimizer step"] == 500
 
 
+def test_the_formula_as_printed_is_far_too_high_for_so_small_a_model():
+    """The peak with factor 1 is 45 times the base model's, as the text says."""
+    here = chapter.formula(1.0, chapter.WARMUP).max().item()
+    assert round(here / noam_rate(4000, 512)) == 45
+
+
 def test_drawings_are_described():
     drawing = chapter.sign_of_the_gradient()
     assert isinstance(drawing, Svg)
