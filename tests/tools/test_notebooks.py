@@ -138,7 +138,7 @@ def test_what_other_readers_cannot_show_is_refused(store, cell, complaint):
 
 
 def test_code_that_is_shown_is_narrow_in_the_second_edition(store):
-    """A chapter that opens with a figure shows 64 columns; hidden cells may have more."""
+    """A chapter that opens with a figure shows 64 columns; hidden cells, more."""
     wide = "x = 1  # " + "y" * 60
     figure = new_code_cell("figure(x)", metadata=HIDDEN)
     cells = [new_code_cell(wide), new_code_cell(wide, metadata=HIDDEN)]
