@@ -512,3 +512,170 @@ def test_a_reader_that_leaves_early_is_no_error(run, words):
             timeout=60,
         )
     assert done.stderr == b""
+
+
+FLAGS = {
+    "--model.dropout 1.5": "--model.dropout is a probability in [0, 1), not 1.5.",
+    "--model.num-heads 7": "--model.d-model = 96 is not divisible by --model.num-heads",
+    "--model.max-length 0": "--model.max-length must be a whole number, at least 1",
+    "--max-length 0": "--max-length must be a whole number, at least 1, not 0.",
+    "--steps 0": "--steps must be a whole number, at least 1, not 0.",
+    "--clip-norm 0": "--clip-norm must be larger than 0",
+    "--betas 1 2": "--betas are two numbers in [0, 1), not (1.0, 2.0).",
+    "--label-smoothing 1": "--label-smoothing is 1.0, and not < 1.",
+}
+
+
+@pytest.mark.parametrize(("typed", "sentence"), FLAGS.items())
+def test_a_value_out_of_its_range_names_flag_range_and_help(aiayn, typed, sentence):
+    said = complaint(*aiayn("train", "grammar", *typed.split()))
+    assert said.startswith(f"aiayn: {sentence}")
+    assert said.endswith(" See: aiayn train grammar --help\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("train grammar --steps x", "Error parsing --steps"),
+        ("train grammar --model.dropout x", "Error parsing --model.dropout"),
+        ("train grammar --stepz 4", "--steps INT"),
+        ("train grammmar", "Available subcommands: grammar, multi30k, base"),
+        ("translate run --beam-sise 3", "--beam-size INT"),
+    ],
+)
+def test_what_is_no_flag_or_no_number_is_told_by_tyro(aiayn, typed, words):
+    status, out, err = aiayn(*typed.split())
+    assert (status, out) == (2, "")
+    assert words in err
+    assert "dummy" not in err
+    assert "Traceback" not in err
+    assert "stands after --" not in err
+
+
+def test_a_vocabulary_that_is_too_large_names_its_flag(aiayn, folder, tmp_path, tuned):
+    places = ("--corpus", folder, "--output", tmp_path / "large")
+    said = complaint(*aiayn("train", "grammar", *places, "--model.vocab-size", 999))
+    assert "--model.vocab-size 999 is too large for this text; the largest" in said
+
+
+def test_a_run_that_is_there_speaks_of_commands(aiayn, run, tmp_path):
+    status, _, _ = aiayn("average", run.path)
+    assert status == 0
+    said = complaint(*aiayn("train", "grammar", "--output", run.path))
+    assert f"continue a run with 'aiayn resume {run.path}', or choose another" in said
+    assert "another --output …" in said
+    place = shutil.copytree(run.path, tmp_path / "my run")
+    said = complaint(*aiayn("train", "grammar", "--output", place))
+    assert f"'aiayn resume \"{place}\"'" in said
+
+
+def test_what_is_no_run_is_told_so(aiayn, tmp_path):
+    said = complaint(*aiayn("resume", tmp_path))
+    assert f"so {tmp_path} is no run: give the --output … of a training" in said
+
+
+@pytest.mark.parametrize("sentence", ["-the dog", "-the", "--the dog runs", "- a dog"])
+def test_a_sentence_that_begins_with_a_minus_stands_after_two(aiayn, run, sentence):
+    status, out, err = aiayn("translate", run.path, sentence)
+    if status:  # tyro takes some of them for flags
+        assert (status, out) == (2, "")
+        assert f"stands after --: -- '{sentence}'" in err
+    status, out, err = aiayn("translate", run.path, "--", sentence)
+    assert status == 0, err
+    assert out.count("\n") == 1
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_is_asked_for_sentences(monkeypatch, capsys, run):
+    monkeypatch.setattr(sys, "argv", ["aiayn", "translate", str(run.path)])
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"a dog\na cat\n")))
+    cli.main()
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 2
+    assert printed.err == "Type a sentence a line; Ctrl-D ends.\n> > > \n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
+def test_a_full_disk_speaks_of_resuming_in_a_training_only(run):
+    command = [sys.executable, "-m", "aiayn", "translate", run.path, "a dog"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "aiayn: The output cannot be read or written: No space left on device. Make "
+        "room, or choose another place.\n"
+    )
+
+
+def test_a_full_disk_in_a_training_says_how_to_go_on(
+    aiayn, folder, tmp_path, tuned, monkeypatch
+):
+    def full(*_, **__):
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError as error:
+            raise InputError("x cannot be written: No space left on device.") from error
+
+    monkeypatch.setattr("aiayn.training.run_log.RunFolder.save_state", full)
+    flags = "--steps 1 --tokens-per-batch 64 --model.vocab-size 30 --no-progress"
+    places = ("--corpus", folder, "--output", tmp_path / "run")
+    said = complaint(*aiayn("train", "grammar", *places, *flags.split()))
+    assert f"is whole: go on with 'aiayn resume {tmp_path / 'run'}' later" in said
+
+
+def test_a_warning_is_a_sentence_too(aiayn, folder):
+    for language in ("en", "de"):
+        with (folder / f"train.{language}").open("a") as file:
+            file.write("\n")
+    status, _, err = aiayn("corpus", folder)
+    assert status == 0
+    assert err.startswith("aiayn: 1 of 5 pairs of ")
+    assert err.count("\n") == 1
+    assert "UserWarning" not in err
+
+
+def test_evaluates_from_anywhere_but_not_what_has_changed(
+    aiayn, folder, tmp_path, tuned, monkeypatch
+):
+    """A corpus of that name in another folder is another one."""
+    monkeypatch.chdir(tmp_path)
+    flags = "--steps 1 --tokens-per-batch 64 --model.vocab-size 30 --no-progress"
+    status, _, err = aiayn(
+        "train", "grammar", "--corpus", "corpus", "--output", "mine", *flags.split()
+    )
+    assert status == 0, err
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = shutil.copytree(folder, elsewhere / "corpus")
+    for path in other.iterdir():
+        path.write_text("the cat runs\n" * len(SENTENCES))
+    monkeypatch.chdir(elsewhere)
+    evaluate = ("evaluate", tmp_path / "mine", "--beam-size", 1)
+    status, right, err = aiayn(*evaluate)
+    assert status == 0, err
+    assert aiayn(*evaluate, "--corpus", folder)[1] == right
+    assert aiayn(*evaluate, "--corpus", "corpus")[1] != right
+    kept = {path: path.read_bytes() for path in folder.iterdir()}
+    for path in folder.iterdir():
+        path.write_bytes(b"the cat runs\n" * len(SENTENCES))
+    for command in (evaluate, ("resume", tmp_path / "mine", "--steps", 2)):
+        said = complaint(*aiayn(*command))
+        assert "is not what this run was trained with: its sha256 is" in said
+        assert str(folder) in said
+        assert "as --corpus …" in said
+    shutil.rmtree(folder)
+    for command in (evaluate, ("resume", tmp_path / "mine", "--steps", 2)):
+        said = complaint(*aiayn(*command))
+        assert f"names the corpus {folder}, which is not there" in said
+        assert "give its new place as --corpus …" in said
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for path, content in kept.items():
+        (moved / path.name).write_bytes(content)
+    status, _, err = aiayn("resume", tmp_path / "mine", "--steps", 2, "--corpus", moved)
+    assert status == 0, err
+    assert aiayn(*evaluate)[0] == 0

@@ -170,12 +170,12 @@ def translate(
 
 def _prompts(stream: Any) -> Iterator[bytes]:
     """The lines of a terminal, each asked for; not on the output, which may be kept."""
-    print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr)
-    while print("> ", end="", file=sys.stderr, flush=True) or (
-        raw := stream.readline()
-    ):
+    ask = partial(print, end="", file=sys.stderr, flush=True)
+    ask("Type a sentence a line; Ctrl-D ends.\n> ")
+    while raw := stream.readline():
         yield raw
-    print(file=sys.stderr)
+        ask("> ")
+    ask("\n")
 
 
 @command

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiayn.data import MemmapLines, read_lines
+from aiayn.data import MemmapLines, ParallelText, read_lines
 from aiayn.errors import InputError
 
 
@@ -118,3 +118,32 @@ def test_what_are_no_lines_is_refused_and_leaves_nothing(tmp_path, unchecked_sha
     with pytest.raises(InputError, match="Line 2 contains a line feed"):
         MemmapLines.write(tmp_path / "text", ["eins", "zwei\ndrei"])
     assert not list(tmp_path.iterdir())
+
+
+OLD_MAC = {
+    "CR alone": b"a\rb\rc\r",
+    "and a line feed at the end": b"a\rb\rc\n",
+    "without an end": b"a\rb\rc",
+    "half of the file": b"a\nb\n" + b"c\rd\re\rf\r",
+}
+
+
+@pytest.mark.parametrize("content", OLD_MAC.values(), ids=OLD_MAC)
+def test_line_ends_of_old_macs_are_named(tmp_path, content):
+    with pytest.raises(InputError, match=r"text.* has carriage returns alone \(\d\)"):
+        list(read_lines(written(tmp_path, content)))
+
+
+def test_texts_of_the_same_lines_have_the_same_digest(tmp_path):
+    """In memory or on disk, a part or a whole."""
+    sides = ["a dog", "ein", "ü"], ["ein Hund", "x", "\U0001f642"]
+    whole = ParallelText(*map(tuple, sides))
+    files = (
+        MemmapLines.write(tmp_path / f"{number}", side)
+        for number, side in enumerate(sides)
+    )
+    on_disk = ParallelText(*files)
+    assert whole.digest == on_disk.digest == ParallelText(*sides).digest
+    assert whole[:2].digest == on_disk[:2].digest != whole.digest
+    assert whole[:0].digest == on_disk[:0].digest
+    assert ParallelText(*reversed(sides)).digest != whole.digest

@@ -2,13 +2,17 @@
 
 import shutil
 from dataclasses import replace
+from typing import get_type_hints
 
 import pytest
 
 from aiayn import InputError, __version__, load_translator, resume_training, train
 from aiayn.data import Tokenizer, load_corpus
+from aiayn.model import TransformerConfig
+from aiayn.model.choices import ModelChoices
 from aiayn.storage import RunFolder, read_json, write_json
 from aiayn.training import TrainingConfig
+from aiayn.training.choices import TrainingChoices
 
 
 @pytest.fixture
@@ -153,3 +157,36 @@ def test_digests_that_are_none_refuse_nothing(run):
 def test_train_takes_a_configuration(config):
     with pytest.raises(InputError, match=r"train\(TrainingConfig\.grammar\(\)\)"):
         train(config)
+
+
+@pytest.mark.parametrize(
+    ("split", "called"), [("train", "training pairs"), ("validation", "validation p")]
+)
+def test_pairs_that_are_too_long_are_called_by_their_split(
+    config, corpus_folder, split, called
+):
+    for path in corpus_folder.glob(f"{split}.*"):
+        words = path.read_text(encoding="utf-8").split()
+        path.write_text(" ".join(words[:30]) + "\n", encoding="utf-8")
+    model = replace(config.model, vocab_size=50 if split == "validation" else 45)
+    with pytest.raises(InputError, match=rf"All 1 {called}.* max_length=20 tokens"):
+        train(replace(config, max_length=20, model=model))
+
+
+def test_a_cell_that_is_run_twice_speaks_of_python(run, config):
+    with pytest.raises(InputError) as caught:
+        train(config)
+    assert f'continue a run with resume_training("{run.path}")' in str(caught.value)
+    assert "choose another output=…" in str(caught.value)
+
+
+def test_a_recipe_s_keywords_are_typed_as_the_fields_are():
+    """So that an editor knows them; the types stand in two places."""
+    for choices, config in (
+        (TrainingChoices, TrainingConfig),
+        (ModelChoices, TransformerConfig),
+    ):
+        assert get_type_hints(choices) == get_type_hints(config)
+    for recipe in ("grammar", "multi30k", "base"):
+        with pytest.raises(TypeError, match="step"):
+            getattr(TrainingConfig, recipe)(step=3)

@@ -168,9 +168,10 @@ class MemmapLines(Sequence[str]):
         return len(self._starts)
 
     @property
-    def raw(self) -> np.ndarray:
+    def raw(self) -> memoryview:
         """The bytes of the lines, from the first to the last, with their line feeds."""
-        return self._text[self._starts[0] : self._ends[-1]] if len(self) else b""
+        ends = slice(self._starts[0], self._ends[-1]) if len(self) else slice(0)
+        return memoryview(self._text[ends])
 
     @overload
     def __getitem__(self, index: int) -> str: ...

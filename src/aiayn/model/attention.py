@@ -5,6 +5,7 @@ the formula has no value there.
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float
@@ -170,6 +171,18 @@ class MultiHeadAttention(nn.Module):
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
         return self.output_projection(context.transpose(1, 2).flatten(2)), weights
+
+    if TYPE_CHECKING:  # nn.Module's takes and gives anything
+
+        def __call__(
+            self,
+            query: Tensor,
+            key: Tensor | None,
+            value: Tensor | None,
+            mask: Tensor | None = None,
+            need_weights: bool = False,
+            cache: KVCache | None = None,
+        ) -> tuple[Tensor, Tensor | None]: ...
 
     def project_query(self, query: Tensor, cache: KVCache | None = None) -> Tensor:
         """The queries of every head: (batch, heads, queries, d_k)."""

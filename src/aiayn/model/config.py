@@ -6,9 +6,10 @@ attention, …) default to what the paper prints and say where they come from.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from aiayn.errors import InputError
+from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import (
     check_flags,
     check_norm,
@@ -20,7 +21,7 @@ from aiayn.model.validation import (
     hold_python_numbers,
 )
 
-TABLE_3_ROWS: dict[str, dict[str, Any]] = {
+TABLE_3_ROWS: dict[str, ModelChoices] = {
     "base": {},
     "A h=1": {"num_heads": 1},
     "A h=4": {"num_heads": 4},
@@ -132,19 +133,19 @@ class TransformerConfig:
         check_flags(tie_embeddings=self.tie_embeddings)
 
     @classmethod
-    def base(cls, **changes: Any) -> "TransformerConfig":
+    def base(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
         """The base model, 65 million parameters in the paper's count."""
         return cls(**changes)
 
     @classmethod
-    def big(cls, **changes: Any) -> "TransformerConfig":
+    def big(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
         """The big model, 213 million parameters in the paper's count."""
         return cls.table3("big", **changes)
 
     @classmethod
-    def tiny(cls, **changes: Any) -> "TransformerConfig":
+    def tiny(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
         """A model that trains in minutes on one core: not in the paper."""
-        sizes: dict[str, Any] = {
+        sizes: ModelChoices = {
             "vocab_size": 1000,
             "d_model": 128,
             "d_ff": 256,
@@ -155,7 +156,7 @@ class TransformerConfig:
         return cls(**(sizes | changes))
 
     @classmethod
-    def table3(cls, row: str, **changes: Any) -> "TransformerConfig":
+    def table3(cls, row: str, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
         """The model of a row of Table 3, for instance ``"A h=16"``.
 
         Raises:

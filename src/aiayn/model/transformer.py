@@ -5,7 +5,7 @@ sentences of a batch are padded to one length, and nothing attends to padding.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -107,6 +107,15 @@ class Transformer(nn.Module):
             InputError: The ids are not of such shapes, or not in the vocabulary.
         """
         return self.logits(self.decoder_hidden(source, target, **masks_and_positions))
+
+    if TYPE_CHECKING:  # nn.Module's takes and gives anything
+
+        def __call__(
+            self,
+            source: Tensor,
+            target: Tensor,
+            **masks_and_positions: Tensor | None,
+        ) -> Tensor: ...
 
     def decoder_hidden(
         self,

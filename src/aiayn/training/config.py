@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Unpack, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
+from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, expand, read_config
+from aiayn.training.choices import TrainingChoices
 from aiayn.version import __version__
 
 # What stands in a run's config.json besides the choices.
@@ -163,14 +165,14 @@ class TrainingConfig:
             ) from None
 
     @classmethod
-    def grammar(cls, **changes) -> "TrainingConfig":
+    def grammar(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """The embedded corpus: no download, a minute or two on one core."""
         # In so short a time, many small steps teach more than few large ones, and new
         # pairs more than repeated ones. Packed rows bring sentences of all lengths into
         # each small batch. Each pair is seen little more than once, so that no dropout
         # is needed. With Muon, a narrower model learns as much in less time (chapter
         # 14).
-        sizes = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
+        sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
@@ -191,7 +193,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def multi30k(cls, **changes) -> "TrainingConfig":
+    def multi30k(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
         # There are few captions, and a narrow model overfits them least (Wu et al.,
         # 2021). Rotary positions need fewer steps (chapter 21), small batches learn
@@ -221,7 +223,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def base(cls, **changes) -> "TrainingConfig":
+    def base(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """The paper's base training on WMT 2014, compiled and in bf16 for a GPU."""
         return replace(cls(precision="bf16", compile=True), **changes)
 
