@@ -5,7 +5,7 @@ mean gradient is $U Σ V^⊤$, Muon updates the weights by $U V^⊤$, which chan
 the same amount in every direction: what few examples require is learned as fast as what
 all of them require. No singular value decomposition is needed. A polynomial in the
 matrix brings all singular values close to 1, by a few matrix products, each of which
-serves all matrices of one shape. Chapter 14 derives it.
+serves all matrices of one shape. Chapter 21 derives it.
 """
 
 from collections import defaultdict
