@@ -91,7 +91,7 @@ def test_signatures_keep_their_shapes_and_fit_a_phone():
     )
     assert 'target: Int[Tensor, "..."],' in text
     text = api_signature.signature(ENTRIES["aiayn.translate"].source, "translate")
-    assert text.startswith("translate(\n    lines: Sequence[str],")
+    assert text.startswith("translate(\n    lines: Iterable[str],")
     assert "    *,\n    beam_size: int = 4," in text
     assert text.endswith(") -> list[str]")
     longest = max(map(len, text.splitlines()))

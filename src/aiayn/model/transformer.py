@@ -139,6 +139,10 @@ class Transformer(nn.Module):
             source_positions: The position of each source token; None: 0, 1, 2, …
             target_positions: Likewise of each target token.
         """
+        if source_mask is None:
+            refuse_early_padding(source, self.config.pad_id, "source")
+        if target_mask is None:
+            refuse_early_padding(target[:, 1:], self.config.pad_id, "target")
         memory, _ = self._encode(source, source_mask, source_positions)
         options = target_mask, memory_mask, target_positions
         return self._decode(target, memory, source, *options)[0]
@@ -188,6 +192,7 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "sentences source_length"]
     ) -> DecoderCache:
         """Encode the source, and return the cache for decoding it step by step."""
+        refuse_early_padding(source, self.config.pad_id, "source")
         memory = self.encode(source)
         layers = cast(Iterable[DecoderLayer], self.decoder.layers)
         caches = [layer.init_cache(memory) for layer in layers]
@@ -220,7 +225,6 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         x = self._embed("source", source, positions=positions)
         if mask is None:
-            refuse_early_padding(source, self.config.pad_id, "source")
             mask = padding_mask(source, self.config.pad_id)
         return self.encoder(x, mask, need_weights)
 
@@ -238,7 +242,6 @@ class Transformer(nn.Module):
         if target.size(0) != len(source) or memory.shape[:2] != source.shape:
             raise InputError(explain_batch(target, memory, source))
         if target_mask is None:  # padding is at the end, where this one hides it too
-            refuse_early_padding(target[:, 1:], self.config.pad_id, "target")
             target_mask = causal_mask(target.size(1), target.device)
         if memory_mask is None:
             memory_mask = padding_mask(source, self.config.pad_id)

@@ -195,7 +195,8 @@ def refuse_early_padding(tokens: torch.Tensor, pad_id: int, name: str) -> None:
     Raises:
         InputError: A row goes on after padding.
     """
-    if tokens.device.type != "cpu" or torch.compiler.is_compiling():
+    looks = tokens.device.type == "cpu" and not torch.compiler.is_compiling()
+    if tokens.dim() != 2 or not looks:
         return
     early = (tokens[:, :-1] == pad_id) & (tokens[:, 1:] != pad_id)
     try:

@@ -801,8 +801,9 @@ def share_on_source(model: Model, n: int) -> float:
 
 
 def span_of_shares(shares: Sequence[float]) -> str:
-    """Lowest to highest, to two decimals."""
-    return f"{min(shares):.2f} to {max(shares):.2f}"
+    """Lowest to highest, to two decimals; one number if both look alike."""
+    low, high = f"{min(shares):.2f}", f"{max(shares):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def shares_of_copiers(
