@@ -142,7 +142,7 @@ class Transformer(nn.Module):
         if source_mask is None:
             refuse_early_padding(source, self.config.pad_id, "source")
         if target_mask is None:
-            refuse_early_padding(target[:, 1:], self.config.pad_id, "target")
+            refuse_early_padding(target[..., 1:], self.config.pad_id, "target")
         memory, _ = self._encode(source, source_mask, source_positions)
         options = target_mask, memory_mask, target_positions
         return self._decode(target, memory, source, *options)[0]
