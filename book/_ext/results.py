@@ -207,6 +207,7 @@ def signature() -> nodes.paragraph:
         record["test"]["printed"].split(" = ")[0] for _, record in caption_runs()
     }
     text = "Signature of all scores: " + " and ".join(sorted(printed)) + "."
+    text = text.replace("|", "|\u200b")  # a line may break there
     return nodes.paragraph("", text)
 
 

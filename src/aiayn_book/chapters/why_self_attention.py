@@ -565,7 +565,7 @@ def length_chart(lengths: Tensor) -> alt.LayerChart:
     ]
     bars = (
         alt.Chart(alt.Data(values=rows))
-        .mark_bar(color=SERIES[0].mark, width={"band": 0.8})
+        .mark_bar(color=SERIES[0].mark, width=3)
         .encode(
             x=alt.X(
                 "pieces:Q",
