@@ -24,7 +24,6 @@ def contents():
 
 DRAWINGS = [
     diagrams.scaled_dot_product_attention_diagram,
-    diagrams.multi_head_diagram,
     diagrams.transformer_diagram,
     contents,
 ]

@@ -8,8 +8,8 @@ The definition of that name in the same cell must then be the library's, apart f
 docstrings and annotations: a text explains more, a library promises more. A text may
 leave out what only guards float16, and what only refuses a bad argument in words of the
 library's own: a call of a ``check_…``, an ``if`` that only raises, an ``except`` that
-ends with a ``raise``. What stands under TYPE_CHECKING is for editors. Its
-self-attention may be the paper's, where the library's configuration chooses one of two.
+ends with a ``raise``. Its self-attention may be the paper's, where the library's
+configuration chooses one of two.
 """
 
 import ast
@@ -47,8 +47,7 @@ class _Bare(ast.NodeTransformer):
 
     def visit_If(self, node):
         self.generic_visit(node)
-        test = ast.unparse(node.test)
-        guards = GUARD.fullmatch(test) or test == "TYPE_CHECKING"  # for editors only
+        guards = GUARD.fullmatch(ast.unparse(node.test))
         guards = guards or all(isinstance(part, ast.Raise) for part in node.body)
         return (node.orelse or None) if guards else node
 

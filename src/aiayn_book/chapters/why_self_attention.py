@@ -772,6 +772,14 @@ def clock_table() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def _with_rule_at_one(chart: alt.Chart) -> alt.LayerChart:
+    """A chart of ratios, with a dashed line where both sides are equal."""
+    one = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(strokeDash=[4, 4])
+    return alt.layer(chart, one.encode(y="y:Q")).properties(
+        width="container", height=260, description=chart.description
+    )
+
+
 def clock_chart(times: pd.DataFrame) -> alt.LayerChart:
     """The ratio over the length, with a rule where both take the same time."""
     chart = curves(
@@ -785,10 +793,7 @@ def clock_chart(times: pd.DataFrame) -> alt.LayerChart:
         log_x=True,
         log_y=True,
     )
-    one = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(strokeDash=[4, 4])
-    return alt.layer(chart, one.encode(y="y:Q")).properties(
-        width="container", height=260, description=chart.description
-    )
+    return _with_rule_at_one(chart)
 
 
 def at_equal_counts(times: pd.DataFrame) -> list[float]:
@@ -841,10 +846,7 @@ def square_chart(shares: pd.DataFrame) -> alt.LayerChart:
         log_x=True,
         log_y=True,
     )
-    one = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(strokeDash=[4, 4])
-    return alt.layer(chart, one.encode(y="y:Q")).properties(
-        width="container", height=260, description=chart.description
-    )
+    return _with_rule_at_one(chart)
 
 
 def half_time(shares: pd.DataFrame) -> str:

@@ -7,7 +7,6 @@ Paper: Figures 1 and 2.
 """
 
 from aiayn_book.diagrams.attention import (
-    multi_head_diagram,
     scaled_dot_product_attention_diagram,
 )
 from aiayn_book.diagrams.contents import contents_diagram
@@ -18,7 +17,6 @@ __all__ = [
     "Diagram",
     "Link",
     "contents_diagram",
-    "multi_head_diagram",
     "scaled_dot_product_attention_diagram",
     "transformer_diagram",
 ]
