@@ -100,16 +100,6 @@ class Diagram:
         for number, line in enumerate(lines):
             self.text(x, y + 16 * (number - (len(lines) - 1) / 2), line)
 
-    def sheets(
-        self, x: Number, y: Number, *, width: Number, height: Number, role: str
-    ) -> None:
-        """The edges of more boxes behind the one at this place: one of them a head."""
-        for shift in (4, 8):
-            left, right = x - width / 2 + shift, x + width / 2 + shift
-            top, bottom = y - height / 2 - shift, y + height / 2 - shift
-            corners = [(left, top + 4), (left, top), (right, top), (right, bottom)]
-            self.arrow(*corners, (right - 4, bottom), role=role, head=False)
-
     def frame(self, x: Number, y: Number, width: Number, height: Number) -> None:
         """A dashed frame around what is repeated; x and y are its top left corner."""
         self.parts.append(

@@ -2,7 +2,6 @@
 
 import math
 import re
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -11,9 +10,8 @@ from aiayn import additive_attention, scaled_dot_product_attention
 from aiayn_book import claims
 from aiayn_book.chapters import attention as chapter
 from aiayn_book.ledger import records_in_html
+from tests.book.chapters.drawings import check_words, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 W = torch.linspace(-1, 1, 60).view(10, 6)
 WORDS = ["the", "cat", "saw", "black"]
 TABLE = torch.linspace(0, 1, 64).view(8, 8)
@@ -32,27 +30,11 @@ DRAWINGS = {
 }
 
 
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
-
-
 @pytest.mark.parametrize("drawings", DRAWINGS.values(), ids=DRAWINGS)
 def test_words_stay_inside(drawings):
     """And there is a text alternative of more than a few words."""
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for x, y, anchor, words in texts(drawing):
-            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-            left = x - share * len(words) * WIDEST_LETTER
-            assert left >= -1, words
-            assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-            assert 8 <= y <= height - 5, words
+        check_words(drawing)
 
 
 def test_the_look_up_that_is_drawn_is_the_one_by_hand():

@@ -6,7 +6,7 @@ import torch
 from aiayn_book import claims
 from aiayn_book.chapters import before_the_paper as chapter
 from aiayn_book.ledger import records_in_html
-from tests.book.chapters.test_first_attention import WIDEST_LETTER, texts
+from tests.book.chapters.drawings import check_words
 
 FULL = torch.ones(6, 6, dtype=torch.bool)
 LINKS = {
@@ -28,12 +28,7 @@ LINKS = {
     ],
 )
 def test_words_stay_inside(drawing):
-    assert len(drawing.description.split()) > 9
-    for x, _, anchor, words in texts(drawing):
-        share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-        left = x - share * len(words) * WIDEST_LETTER
-        assert left >= -1, words
-        assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
+    check_words(drawing)
 
 
 def test_the_months_follow_from_the_numbers_of_the_arxiv():

@@ -2,7 +2,6 @@
 
 import math
 import re
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -13,9 +12,8 @@ from aiayn.model import EncoderLayer, PositionwiseFeedForward, TransformerConfig
 from aiayn_book import claims
 from aiayn_book.chapters import feed_forward_residual_norm as chapter
 from aiayn_book.ledger import records_in_html
+from tests.book.chapters.drawings import check_words, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 RIGHT = {
     name: {task: [0.5, 1.0, 0.9] for task in chapter.TASKS} for name in chapter.ABLATED
 }
@@ -34,27 +32,11 @@ DRAWINGS = {
 }
 
 
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
-
-
 @pytest.mark.parametrize("drawings", DRAWINGS.values(), ids=DRAWINGS)
 def test_words_stay_inside(drawings):
     """And there is a text alternative of more than a few words."""
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for x, y, anchor, words in texts(drawing):
-            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-            left = x - share * len(words) * WIDEST_LETTER
-            assert left >= -1, words
-            assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-            assert 8 <= y <= height - 5, words
+        check_words(drawing)
 
 
 def test_two_words_are_those_of_the_text():

@@ -1,8 +1,5 @@
 """Chapter 2: its drawings show attention, its tasks are what the text says."""
 
-import re
-from xml.etree import ElementTree
-
 import pandas as pd
 import pytest
 import torch
@@ -12,9 +9,8 @@ from torch.nn import functional as F
 from aiayn_book import claims
 from aiayn_book.chapters import first_attention as chapter
 from aiayn_book.ledger import records_in_html
+from tests.book.chapters.drawings import check_words, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 RUNS = {v: [(None, 0.5), (None, 1.0), (None, 0.98)] for v in chapter.VERSIONS}
 DRAWINGS = {
     "step": [chapter.bahdanau_step(), chapter.bahdanau_step(phone=True)],
@@ -26,27 +22,11 @@ DRAWINGS = {
 }
 
 
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
-
-
 @pytest.mark.parametrize("drawings", DRAWINGS.values(), ids=DRAWINGS)
 def test_words_stay_inside(drawings):
     """And there is a text alternative of more than a few words."""
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for x, y, anchor, words in texts(drawing):
-            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-            left = x - share * len(words) * WIDEST_LETTER
-            assert left >= -1, words
-            assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-            assert 8 <= y <= height - 5, words
+        check_words(drawing)
 
 
 def test_the_step_that_is_drawn_is_a_softmax():

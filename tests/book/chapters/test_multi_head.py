@@ -1,10 +1,8 @@
 """Chapter 5: its drawings show multi-head attention, its task measures, its claims."""
 
 import math
-import re
 from itertools import combinations
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -14,9 +12,8 @@ from aiayn import MultiHeadAttention, scaled_dot_product_attention
 from aiayn_book import claims, paper
 from aiayn_book.chapters import multi_head as chapter
 from aiayn_book.ledger import records_in_html
+from tests.book.chapters.drawings import check_words, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 RESULTS = {"side by side": ("100.0%", "100.0%"), "in turn": ("99.9%", "37.7% to 55.0%")}
 DRAWINGS = {
     "key picture": [
@@ -40,15 +37,6 @@ DRAWINGS = {
 }
 
 
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
-
-
 def words(drawing):
     return [shown for *_, shown in texts(drawing)]
 
@@ -57,14 +45,7 @@ def words(drawing):
 def test_words_stay_inside(drawings):
     """And there is a text alternative of more than a few words."""
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for x, y, anchor, shown in texts(drawing):
-            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-            left = x - share * len(shown) * WIDEST_LETTER
-            assert left >= -1, shown
-            assert left + len(shown) * WIDEST_LETTER <= drawing.width + 1, shown
-            assert 8 <= y <= height - 5, shown
+        check_words(drawing)
 
 
 def test_the_key_picture_is_multi_head_attention():

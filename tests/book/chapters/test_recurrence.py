@@ -14,11 +14,11 @@ from torch import nn
 from aiayn.data.grammar import generate
 from aiayn.parsing import linearise
 from aiayn_book.chapters import recurrence as chapter
+from tests.book.chapters.drawings import check_words, texts
 
 CLAIMS = Path(chapter.__file__).parents[1] / "claims.json"
 NOTEBOOK = Path(__file__).resolve().parents[3] / "notebooks" / "01-recurrence.ipynb"
 SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 DRAWINGS = {
     "unrolled": chapter.unrolled(),
     "by hand": [chapter.chain_by_hand()],
@@ -28,15 +28,6 @@ DRAWINGS = {
     "receptive fields": chapter.receptive_fields(),
 }
 LENGTHS = (8, 16, 32)
-
-
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
 
 
 def words_of(drawing):
@@ -66,14 +57,7 @@ def paths():
 def test_words_stay_inside(drawings):
     """And there is a text alternative of more than a few words."""
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for x, y, anchor, words in texts(drawing):
-            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-            left = x - share * len(words) * WIDEST_LETTER
-            assert left >= -1, words
-            assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-            assert 8 <= y <= height - 5, words
+        check_words(drawing)
 
 
 def test_the_first_figure_counts_the_steps():

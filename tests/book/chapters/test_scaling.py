@@ -13,9 +13,9 @@ import torch
 from aiayn import scaled_dot_product_attention
 from aiayn_book.chapters import scaling as chapter
 from aiayn_book.ledger import records_in_html
+from tests.book.chapters.drawings import check_words
 
 SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 CLAIMS = Path(chapter.__file__).parents[1] / "claims.json"
 
 
@@ -137,15 +137,7 @@ def test_words_stay_inside(found):
         chapter.divisors().drawing,
     ]
     for drawing in drawings:
-        height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-        assert len(drawing.description.split()) > 9
-        for text in ElementTree.fromstring(drawing.markup).iter(f"{SVG}text"):
-            words, x, y = text.text or "", float(text.get("x")), float(text.get("y"))
-            share = {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")]
-            left = x - share * len(words) * WIDEST_LETTER
-            assert left >= -1, words
-            assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-            assert 8 <= y <= height - 5, words
+        check_words(drawing)
 
 
 def test_the_pitfalls_of_the_text():

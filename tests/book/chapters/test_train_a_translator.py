@@ -1,8 +1,6 @@
 """Chapter 16: its drawings show the measured, its claims can fail, its text holds."""
 
 import math
-import re
-from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -16,9 +14,8 @@ from aiayn_book.chapters import train_a_translator as chapter
 from aiayn_book.ledger import records_in_html
 from aiayn_book.live import load_live_model
 from aiayn_book.records import load_record
+from tests.book.chapters.drawings import check_words, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
-WIDEST_LETTER = 7.0  # units: a generous mean over a line of the site's typeface
 CONFIG = TrainingConfig.grammar()
 SAMPLE = chapter.relative_clause()
 COSTS = {"one": 3.3e18, "two": 9.7e17, "three": 6.4e12}
@@ -41,26 +38,10 @@ def recorded():
     )
 
 
-def texts(drawing):
-    """Every word of a drawing: x, y, anchor, text."""
-    root = ElementTree.fromstring(drawing.markup)
-    return [
-        (float(t.get("x")), float(t.get("y")), t.get("text-anchor"), t.text or "")
-        for t in root.iter(f"{SVG}text")
-    ]
-
-
 @pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
 def test_words_stay_inside(drawing):
     """And there is a text alternative of more than a few words."""
-    height = float(re.search(r'height="(\d+)"', drawing.markup)[1])
-    assert len(drawing.description.split()) > 9
-    for x, y, anchor, words in texts(drawing):
-        share = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-        left = x - share * len(words) * WIDEST_LETTER
-        assert left >= -1, words
-        assert left + len(words) * WIDEST_LETTER <= drawing.width + 1, words
-        assert 8 <= y <= height - 5, words
+    check_words(drawing)
 
 
 def test_the_key_picture_shows_one_mistake():
