@@ -266,7 +266,7 @@ class Start:
         return (self.final > STUCK).sum(dim=1)
 
     def way(self, factor: int, moves: int = 10) -> float:
-        """How far an average weight walks in the first moves: the path length."""
+        """How far an average weight moves in the first moves: the path length."""
         size = self.sizes[:moves, factor].mean(dim=1)
         return (self.rates[:moves, factor] * size).sum().item()
 
