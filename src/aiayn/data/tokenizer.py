@@ -10,9 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import NoneType
-from typing import NoReturn
 
+from aiayn.data.refusals import describe_value, refuse_line
 from aiayn.errors import InputError
 from aiayn.storage import expand, write_atomically
 
@@ -57,7 +56,7 @@ def normalise(text: str) -> str:
     'a cat'
     """
     if not isinstance(text, str):
-        _refuse(text, "What was given")
+        refuse_line(text, "What was given")
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     return _GAPS.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
 
@@ -88,34 +87,12 @@ def checked_lines(
     if table or no_order or not isinstance(lines, Iterable):
         raise InputError(
             f"{name} must be a list of sentences, or one column of a table, not "
-            f"{_description(lines)}."
+            f"{describe_value(lines)}."
         )
     return (
-        line if isinstance(line, str) else _refuse(line, f"Line {number} of {name}")
+        line if isinstance(line, str) else refuse_line(line, f"Line {number} of {name}")
         for number, line in enumerate(lines, first_line)
     )
-
-
-def _refuse(value: object, where: str) -> NoReturn:
-    """Say of something that it is no text, and what may be done about it."""
-    remedy = "leave such lines out, or write '' for them"
-    if isinstance(value, int | float) and value == value:
-        remedy = f"give '{value}' if it is meant as one"
-    elif isinstance(value, Iterable):
-        remedy = (
-            "give one string a line, not lists in a list; ' '.join(words) makes a "
-            "string of words"
-        )
-    if isinstance(value, bytes):
-        remedy = "decode it as UTF-8 first"
-    raise InputError(f"{where} is {_description(value)} and no text: {remedy}.")
-
-
-def _description(value: object) -> str:
-    kind = type(value).__name__
-    if isinstance(value, int | float | NoneType):
-        return f"{value!r}" + (" (a missing value)" if value != value else "")
-    return f"something of the type {kind}"
 
 
 class Tokenizer:

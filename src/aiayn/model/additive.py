@@ -5,8 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.model.attention import softmax_over_keys
-from aiayn.model.validation import check_attention
+from aiayn.model.attention import check_attention, softmax_over_keys
 
 
 def additive_attention(

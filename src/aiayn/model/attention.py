@@ -10,10 +10,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
 from aiayn.model.choices import AttentionCall
 from aiayn.model.masks import Mask, check_mask
-from aiayn.model.validation import check_attention, check_sequences, head_widths
+from aiayn.model.validation import (
+    explain_attention,
+    explain_sequences,
+    head_widths,
+)
 
 
 def scaled_dot_product_attention(
@@ -168,7 +173,7 @@ class MultiHeadAttention(nn.Module):
             The output; and the weights (batch, heads, queries, keys), as they are
             before dropout, or None.
         """
-        check_sequences(self.query_projection.in_features, query, key, value)
+        _check_sequences(self.query_projection.in_features, query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
@@ -210,3 +215,27 @@ def split_heads(
     torch.Size([1, 2, 5, 3])
     """
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Each query needs keys of its width, and each key a value.
+
+    Raises:
+        InputError: Their shapes do not fit together.
+    """
+    shapes = query.shape, key.shape, value.shape
+    try:
+        torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
+        fits = query.size(-1) == key.size(-1) and key.size(-2) == value.size(-2)
+    except (RuntimeError, IndexError):
+        fits = False
+    if not fits or query.dim() < 2:
+        raise InputError(explain_attention(*shapes))
+
+
+def _check_sequences(width: int, *given: Tensor | None) -> None:
+    """Query, key and value of several heads: batches of the same sentences."""
+    shapes = [x.shape for x in given if x is not None]
+    fits = all(len(s) == 3 and (s[0], s[2]) == (shapes[0][0], width) for s in shapes)
+    if not fits or (shapes[1:] and shapes[1][1] != shapes[-1][1]):
+        raise InputError(explain_sequences(width, *shapes))

@@ -24,7 +24,11 @@ from aiayn.model.learned_positions import (
 )
 from aiayn.model.masks import Mask, causal_mask, padding_mask
 from aiayn.model.positions import SinusoidalPositionalEncoding
-from aiayn.model.validation import explain_batch, explain_tokens, refuse_early_padding
+from aiayn.model.validation import (
+    explain_batch,
+    explain_early_padding,
+    explain_tokens,
+)
 
 
 def shift_right(
@@ -134,9 +138,9 @@ class Transformer(nn.Module):
             target_positions: Likewise of each target token.
         """
         if source_mask is None:
-            refuse_early_padding(source, self.config.pad_id, "source")
+            _refuse_early_padding(source, self.config.pad_id, "source")
         if target_mask is None:
-            refuse_early_padding(target[..., 1:], self.config.pad_id, "target")
+            _refuse_early_padding(target[..., 1:], self.config.pad_id, "target")
         memory, _ = self._encode(source, source_mask, source_positions)
         options = target_mask, memory_mask, target_positions
         return self._decode(target, memory, source, *options)[0]
@@ -186,7 +190,7 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "sentences source_length"]
     ) -> DecoderCache:
         """Encode the source, and return the cache for decoding it step by step."""
-        refuse_early_padding(source, self.config.pad_id, "source")
+        _refuse_early_padding(source, self.config.pad_id, "source")
         memory = self.encode(source)
         layers = cast(Iterable[DecoderLayer], self.decoder.layers)
         caches = [layer.init_cache(memory) for layer in layers]
@@ -260,3 +264,21 @@ def _positions(config: TransformerConfig) -> nn.Module:
     learned = config.positions == "learned"
     kind = LearnedPositionalEncoding if learned else SinusoidalPositionalEncoding
     return kind(config.d_model, config.max_length)
+
+
+def _refuse_early_padding(tokens: Tensor, pad_id: int, name: str) -> None:
+    """Padding belongs at the end of a row, where the default masks expect it.
+
+    On the left it shifts every position, and a vocabulary of another kind may have a
+    word where padding is expected. Looked at on a CPU only, where that takes no time.
+    """
+    looks = tokens.device.type == "cpu" and not torch.compiler.is_compiling()
+    if tokens.dim() != 2 or not looks:
+        return
+    early = ((tokens[:, :-1] == pad_id) & (tokens[:, 1:] != pad_id)).any(1)
+    try:
+        rows = early.nonzero()
+    except RuntimeError:  # torch.func has no numbers to look at
+        return
+    if len(rows):
+        raise InputError(explain_early_padding(int(rows[0]), pad_id, name))

@@ -83,47 +83,8 @@ def check_rotary(d_k: int) -> None:
         )
 
 
-def check_sequences(width: int, *given: torch.Tensor | None) -> None:
-    """Query, key and value of several heads: batches of the same sentences.
-
-    Raises:
-        InputError: A dimension is missing, or their sizes do not fit together.
-    """
-    shapes = [x.shape for x in given if x is not None]
-    fits = all(len(s) == 3 and (s[0], s[2]) == (shapes[0][0], width) for s in shapes)
-    if not fits:
-        raise InputError(_explain_sequences(width, *shapes))
-    if shapes[1:] and shapes[1][1] != shapes[-1][1]:
-        raise InputError(_explain_values(*shapes))
-
-
-def check_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
-) -> None:
-    """What an attention function is given; sizes of 1 broadcast in leading dimensions.
-
-    Raises:
-        InputError: Query and key differ in width, key and value in length, or their
-            leading dimensions do not broadcast.
-    """
-    shapes = query.shape, key.shape, value.shape
-    given = ", ".join(str(tuple(shape)) for shape in shapes)
-    if min(map(len, shapes)) < 2:
-        raise InputError(
-            f"query, key and value must be of shape (…, length, width), not {given}."
-        )
-    if query.size(-1) != key.size(-1) or key.size(-2) != value.size(-2):
-        raise InputError(_explain_values(*shapes))
-    try:
-        torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
-    except RuntimeError:
-        raise InputError(
-            f"query, key and value are of shapes {given}, whose leading dimensions, "
-            "such as that of a batch, must be equal or 1."
-        ) from None
-
-
-def _explain_sequences(width: int, *shapes: torch.Size) -> str:
+def explain_sequences(width: int, *shapes: torch.Size) -> str:
+    """Why query, key and value are not batches of the same sentences."""
     given = ", ".join(str(tuple(shape)) for shape in shapes)
     if any(len(shape) != 3 for shape in shapes):
         return (
@@ -135,17 +96,27 @@ def _explain_sequences(width: int, *shapes: torch.Size) -> str:
             f"query, key and value must be of width d_model = {width}, but their "
             f"shapes are {given}."
         )
-    return (
-        "query, key and value must be of as many sentences, but their shapes are "
-        f"{given}: give one memory for each query."
-    )
+    if any(shape[0] != shapes[0][0] for shape in shapes):
+        return (
+            "query, key and value must be of as many sentences, but their shapes are "
+            f"{given}: give one memory for each query."
+        )
+    return explain_attention(*shapes)
 
 
-def _explain_values(*shapes: torch.Size) -> str:
+def explain_attention(*shapes: torch.Size) -> str:
+    """Why an attention function cannot compute with query, key and value."""
     given = ", ".join(str(tuple(shape)) for shape in shapes)
+    if min(map(len, shapes)) < 2:
+        return f"query, key and value must be of shape (…, length, width), not {given}."
+    if shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[-1][-2]:
+        return (
+            "query and key must be of the same width, and key and value of the same "
+            f"length, one value for each key, but their shapes are {given}."
+        )
     return (
-        "query and key must be of the same width, and key and value of the same "
-        f"length, one value for each key, but their shapes are {given}."
+        f"query, key and value are of shapes {given}, whose leading dimensions, such "
+        "as that of a batch, must be equal or 1."
     )
 
 
@@ -185,30 +156,13 @@ def explain_tokens(tokens: torch.Tensor, name: str) -> str:
     )
 
 
-def refuse_early_padding(tokens: torch.Tensor, pad_id: int, name: str) -> None:
-    """Padding belongs at the end of a row, where the default masks expect it.
-
-    Padding on the left shifts every position, and a vocabulary of another kind may have
-    a word where padding is expected: nothing would attend to it. Looked at on a CPU
-    only, where that takes no time.
-
-    Raises:
-        InputError: A row goes on after padding.
-    """
-    looks = tokens.device.type == "cpu" and not torch.compiler.is_compiling()
-    if tokens.dim() != 2 or not looks:
-        return
-    early = (tokens[:, :-1] == pad_id) & (tokens[:, 1:] != pad_id)
-    try:
-        row = int(early.any(1).to(torch.uint8).argmax()) if early.any() else -1
-    except RuntimeError:  # torch.func has no numbers to look at
-        return
-    if row >= 0:
-        raise InputError(
-            f"Row {row} of {name} goes on after padding (pad_id = {pad_id}): pad at "
-            f"the end of a row. If {pad_id} is a word of your vocabulary, give "
-            "TransformerConfig another pad_id; if you mean it, give the masks."
-        )
+def explain_early_padding(row: int, pad_id: int, name: str) -> str:
+    """Why padding must stand at the end of a row, in one sentence."""
+    return (
+        f"Row {row} of {name} goes on after padding (pad_id = {pad_id}): pad at "
+        f"the end of a row. If {pad_id} is a word of your vocabulary, give "
+        "TransformerConfig another pad_id; if you mean it, give the masks."
+    )
 
 
 def explain_batch(

@@ -2,25 +2,21 @@
 
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from threading import Event
 
-import torch
 from tqdm import tqdm
 
 from aiayn.data import Batch
 from aiayn.storage import resuming
 from aiayn.training.config import TrainingConfig
+from aiayn.training.pace import FIRST_STEPS, warn_if_slow
 from aiayn.training.preparation import TrainingData
 from aiayn.training.run_log import Progress, RunLog
 from aiayn.training.state import training_state
 from aiayn.training.trainer import Trainer
 from aiayn.training.validation import validate
-
-FIRST_STEPS = 10
-"""Steps after which a training says whether it is far too slow. Not in the paper."""
 
 
 def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) -> None:
@@ -31,13 +27,15 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
         total=config.steps, initial=progress.step, unit="step", disable=hidden
     )
     told = config.progress and group.is_main and progress_bar.disable
-    pace = _Pace(trainer, log)
+    first: list[tuple[float, list[Batch]]] = []
     with progress_bar as bar:
         for batches in _remaining_batches(config, data, progress):
             began = time.perf_counter()
             log.sums += trainer.step(progress.step + 1, batches)
             progress.step += 1
-            pace.note(time.perf_counter() - began, batches)
+            if len(first) < FIRST_STEPS:
+                first.append((time.perf_counter() - began, batches))
+                warn_if_slow(trainer, log.run, first)
             progress.batch += len(batches)
             last = progress.step == config.steps
             if progress.step % config.log_every == 0 or last:
@@ -64,40 +62,6 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
 def _print_record(step: str, shown: dict[str, str]) -> None:
     words = ", ".join(f"{name} {value}" for name, value in shown.items())
     print(f"step {step}: {words}", file=sys.stderr, flush=True)
-
-
-class _Pace:
-    """Warns, after the first steps, if each took far longer than its arithmetic."""
-
-    def __init__(self, trainer: Trainer, log: RunLog) -> None:
-        weights = sum(weight.numel() for weight in trainer.model.parameters())
-        # A slow core: ten thousand million operations a second. Each token meets half
-        # of the weights, those of its side, in six operations.
-        self.seconds_per_token = 3 * weights / 1e10
-        self.on_cpu, self.run = trainer.processes.device.type == "cpu", log.run
-        self.slow: list[bool] = []
-
-    def note(self, seconds: float, batches: Sequence[Batch]) -> None:
-        """Take note of how long a step took."""
-        if not self.on_cpu or len(self.slow) == FIRST_STEPS:
-            return
-        tokens = sum(batch.source.numel() + batch.target.numel() for batch in batches)
-        self.slow.append(seconds > 0.2 + 3 * self.seconds_per_token * tokens)
-        if len(self.slow) < FIRST_STEPS or not all(self.slow):
-            return
-        threads = torch.get_num_threads()
-        cause = "another program uses the same core: wait for it, or stop one of them."
-        if threads > 1:
-            cause = (
-                f"torch's {threads} threads wait for one another when other programs "
-                "use the processor. Stop it, and give threads=1, also to "
-                f"{resuming(self.run.path)}."
-            )
-        warnings.warn(
-            f"Each of the first {FIRST_STEPS} steps took several times as long as its "
-            f"arithmetic does on a slow core; probably {cause}",
-            stacklevel=3,
-        )
 
 
 def _remaining_batches(

@@ -53,4 +53,5 @@ class Optimizers:
     def step(self) -> None:
         """Update every weight that has a gradient."""
         self.adam.step()
-        self.muon.step()
+        if self.matrices:
+            self.muon.step()
