@@ -108,7 +108,7 @@ def memory_grows() -> Svg:
     sentences = [["birds", "sing"], ["the", "cat", "drinks", "cold", "milk"]]
     generator = torch.Generator().manual_seed(3)
     drawing.text(142, 14, "memory: a vector for each token", bold=True)
-    drawing.text(328, 14, "2014", bold=True)
+    drawing.text(314, 14, "no attention", bold=True)
     for row, words in enumerate(sentences):
         top = 36 + 142 * row
         left = 4 + 28 * len(words)
@@ -118,12 +118,13 @@ def memory_grows() -> Svg:
             vector = torch.randn(6, generator=generator)
             drawing.bars(x, top + 28, vector, role="key", width=46, height=52, limit=2)
         vector = torch.randn(6, generator=generator)
-        drawing.bars(328, top + 28, vector, width=46, height=52, limit=2)
-        drawing.arrow((places[-1] + 28, top + 104), (328, top + 104), (328, top + 60))
+        drawing.bars(314, top + 28, vector, width=46, height=52, limit=2)
+        drawing.arrow((places[-1] + 28, top + 104), (314, top + 104), (314, top + 60))
     return drawing.finish(
         "The memory grows with the sentence",
         "A sentence of two words has a memory of two vectors, a sentence of five words "
-        "one of five. To the right of each stands the single vector of 2014.",
+        "one of five. To the right of each stands the single vector that a recurrent "
+        "encoder without attention passes on.",
     )
 
 
@@ -277,8 +278,8 @@ def calls_table(calls: Sequence[Call], layer: int) -> pd.DataFrame:
         for call in calls
         if (call.kind, call.layer) == (kind, layer)
     ]
-    columns = ["attention", "queries", "keys", "values"]
-    return pd.DataFrame(rows, columns=columns).set_index("attention")
+    names = [row.pop(0) for row in rows]
+    return pd.DataFrame(rows, index=names, columns=["queries", "keys", "values"])
 
 
 def eighteen(calls: Sequence[Call]) -> Svg:
@@ -331,7 +332,7 @@ def sub_layers(model: nn.Module, source: Tensor, target: Tensor) -> pd.DataFrame
     for handle in handles:
         handle.remove()
     columns = ["layer of the", "sub-layer", "heads"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, index=range(1, len(rows) + 1), columns=columns)
 
 
 def alike(layers: Sequence[nn.Module]) -> bool:
@@ -565,7 +566,6 @@ def quarters(source_length: int = 3, target_length: int = 3) -> Svg:
                 tall=tall,
                 digits=None,
                 limit=1.4,
-                role=("value", "weight", "key", "query")[2 * i + j],
                 rows=[] if j else words[rows],
                 columns=[] if i else words[columns],
             )
@@ -832,14 +832,6 @@ def one_stack_three_models(length: int = 5) -> Svg:
 # Three ways to get it wrong.
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A reading of Figure 1, and how far it moves the scores."""
-
-    what: str
-    largest_change: float
-
-
 def _states(model: Transformer, source: Tensor) -> list[Tensor]:
     """What each encoder layer gives."""
     x, mask = model.source_positions(model.embedding("source")(source)), source != 0
@@ -874,7 +866,9 @@ def wrong_readings(layers: int = 2) -> pd.DataFrame:
         "padding, and its mask": _decoded(model, y, last, padding_mask(padded, 0)),
         "padding, no mask in cross-attention": _decoded(model, y, last, None),
     }
-    changes = {what: (got - right).abs().max().item() for what, got in found.items()}
+    changes = {
+        what: f"{(got - right).abs().max().item():.1g}" for what, got in found.items()
+    }
     return pd.DataFrame({"largest change of a score": changes})
 
 
