@@ -173,12 +173,16 @@ def surplus_chart(found: Sequence[Row]) -> alt.LayerChart:
     )
     title = "printed minus counted, millions"
     y = alt.Y("surplus:Q", title=title)
+    kinds = ["the other ten", "big"]
     colour = alt.Color(
         "kind:N",
         title=None,
-        scale=alt.Scale(
-            domain=["the other ten", "big"], range=[VALUE.mark, ALERT.mark]
-        ),
+        scale=alt.Scale(domain=kinds, range=[VALUE.mark, ALERT.mark]),
+    )
+    shape = alt.Shape(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=kinds, range=["circle", "square"]),
     )
     base = alt.Chart(alt.Data(values=points))
     low, high = common_interval(found)
@@ -193,7 +197,7 @@ def surplus_chart(found: Sequence[Row]) -> alt.LayerChart:
         x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour
     )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=colour, shape=alt.Shape("kind:N", title=None), tooltip=["row:N"]
+        x=x, y=y, color=colour, shape=shape, tooltip=["row:N"]
     )
     return alt.layer(line, bars, dots).properties(
         width="container",
@@ -435,6 +439,7 @@ def derived_chart(found: Sequence[Derived]) -> alt.LayerChart:
             scale=alt.Scale(
                 domain=["explains it", "does not"], range=[VALUE.mark, ALERT.mark]
             ),
+            legend=alt.Legend(symbolType="square"),
         ),
     )
     return alt.layer(printed, follows).properties(
