@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from aiayn.model import TransformerConfig
-from aiayn_book import paper
 from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 # The names of the sizes, in the order of the exercise's arguments.
@@ -64,10 +62,10 @@ count_core = FunctionCheck(
 
 
 def _swap(length: int) -> Tensor:
-    """Place by place."""
+    """Position by position."""
     move = torch.zeros(length, length)
-    for place in range(length):
-        move[place + 1 if place % 2 == 0 else place - 1, place] = 1
+    for target in range(length):
+        move[target + 1 if target % 2 == 0 else target - 1, target] = 1
     return move
 
 
@@ -76,14 +74,14 @@ swap_neighbours = FunctionCheck(
     reference=_swap,
     cases=lambda: [(2,), (4,), (6,), (8,)],
     mistakes=(
-        Mistake(torch.eye, "every place looks at itself: that is a copy."),
+        Mistake(torch.eye, "every position attends to itself: that is a copy."),
         Mistake(
             lambda length: torch.eye(length).flip(0),
-            "that is the reversal, which equals the answer for two places only.",
+            "that is the reversal, which equals the answer for two positions only.",
         ),
         Mistake(
             lambda length: torch.eye(length).roll(1, 0),
-            "every place looks at the next one. The second of a pair must look back.",
+            "every position attends to the next one. The second of a pair goes back.",
         ),
         Mistake(
             lambda length: 2 * _swap(length),
@@ -121,32 +119,23 @@ calls = ValueCheck(
 )
 
 
-def rows_that_fit(vocabulary: int) -> int:
-    """How many rows of Table 3 print the count that this vocabulary gives."""
-    hits = 0
-    for name, row in paper.TABLE_3.items():
-        if row.parameters_in_millions is None:
-            continue
-        config = TransformerConfig.table3(name)
-        width = config.d_model // config.num_heads
-        core = _count_core(
-            config.num_encoder_layers,
-            config.d_model,
-            config.d_ff,
-            config.num_heads,
-            config.d_k or width,
-            config.d_v or width,
-        )
-        total = core + vocabulary * config.d_model
-        hits += round(total / 1e6) == row.parameters_in_millions
-    return hits
+def _smallest_vocabulary(networks: int = 12, step: int = 1000) -> int:
+    """On the slider: more parameters in the embedding matrix than in the networks."""
+    _, d_model, d_ff, *_ = _BASE
+    held = networks * (2 * d_model * d_ff + d_ff + d_model)
+    return (held // d_model // step + 1) * step
 
 
-fitting_rows = ValueCheck(
+largest_embedding = ValueCheck(
     exercise="10.5",
-    reference=lambda: rows_that_fit(40_000),
+    reference=_smallest_vocabulary,
     mistakes=(
-        Mistake(rows_that_fit(37_000), "that is for 37,000. Move the slider."),
-        Mistake(rows_that_fit(41_100), "that is the best there is, further right."),
+        Mistake(49_000, "at 49,000 the bar of the networks is still a little longer."),
+        Mistake(49_152, "that is the estimate without biases. What says the slider?"),
+        Mistake(
+            _smallest_vocabulary(6),
+            "that is for six networks. Base has twelve of them.",
+        ),
+        Mistake(37_000, "that is where the slider begins. Move it to the right."),
     ),
 )

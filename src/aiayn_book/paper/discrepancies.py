@@ -226,7 +226,7 @@ DISCREPANCIES = (
         "has 40,960 entries, and biases in its attentions: that gives every printed "
         "count but the big model's.",
         "Table 3; §5.1; tensor2tensor, `wmt_ende_bpe32k`, issue 55",
-        "10-encoder-decoder",
+        "paper-numbers",
     ),
 )
 """Every disagreement that this book knows of. Not in the paper."""
