@@ -36,7 +36,7 @@ from aiayn.storage import save_tensors
 from aiayn.training import TrainingConfig
 from aiayn.training.averaging import average_checkpoints
 from aiayn_book import paper
-from aiayn_book.bleu import bleu, bootstrap_differences, sentence_counts
+from aiayn_book.bleu import bleu, sentence_counts
 from aiayn_book.chapters.how_the_decoder_writes import Translator
 from aiayn_book.claims import settle
 from aiayn_book.colours import ALERT, KEY, NEUTRAL, QUERY, SERIES, VALUE
@@ -1025,63 +1025,6 @@ class Recorded:
         for name, value in wanted.items():
             rows = rows[rows[name] == value]
         return rows
-
-    def counts(self, name: str, run: int = 0) -> np.ndarray:
-        """BLEU's nine numbers of each sentence, of the search "paper" or "greedy"."""
-        counts = self.runs[run]["counts"]
-        reference = np.array(counts["reference"].split(), dtype=int)
-        kept = np.array(counts[name].split(), dtype=int).reshape(-1, 5)
-        length, found = kept[:, :1], kept[:, 1:]
-        possible = np.maximum(length - np.arange(4), 0)
-        return np.hstack([reference[:, None], found, possible])
-
-    def draws(self) -> "Draws":
-        """The paired bootstrap: the paper's search beside greedy search, first run."""
-        beam, greedy = self.counts("paper"), self.counts("greedy")
-        gain = bleu(beam.sum(axis=0)) - bleu(greedy.sum(axis=0))
-        drawn = bootstrap_differences(beam, greedy)
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        return Draws(drawn, float(gain), float(low), float(high))
-
-
-class Draws(NamedTuple):
-    """A thousand differences of BLEU, the one observed, and their middle 95 %."""
-
-    drawn: np.ndarray
-    gain: float
-    low: float
-    high: float
-
-
-def draws_chart(draws: Draws) -> alt.LayerChart:
-    """A histogram of the differences, with the interval and zero marked."""
-    rows = [{"gain": float(value)} for value in draws.drawn]
-    bars = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar(color=QUERY.mark)
-        .encode(
-            x=alt.X(
-                "gain:Q",
-                bin=alt.Bin(step=0.1),
-                title="BLEU, beam 4 minus greedy search",
-            ),
-            y=alt.Y("count()", title="draws"),
-        )
-    )
-    ends = [{"end": draws.low}, {"end": draws.high}]
-    rules = (
-        alt.Chart(alt.Data(values=ends))
-        .mark_rule(color=KEY.mark, strokeWidth=2)
-        .encode(x="end:Q")
-    )
-    return (bars + _zero_line("x") + rules).properties(
-        width="container",
-        height=180,
-        description="A histogram of a thousand differences of BLEU between a beam of 4 "
-        "and greedy search: a bell around "
-        f"{draws.gain:+.2f}, whose middle 95 % reach from {draws.low:+.2f} to "
-        f"{draws.high:+.2f}.",
-    )
 
 
 def verdict(rows: pd.DataFrame) -> str:

@@ -300,13 +300,3 @@ def test_an_ensemble_of_three_gains_over_each_and_of_two_perhaps(recorded):
     assert table.perplexity.is_monotonic_decreasing
     assert "(-" in table["least gain"][2]
     assert "(+" in table["least gain"][3]
-
-
-def test_the_interval_is_that_of_the_record(recorded):
-    """The record has the interval of greedy search beside the beam: the other sign."""
-    draws = recorded.draws()
-    [greedy] = recorded.chosen(beam=1).difference.head(1)
-    assert draws.gain == pytest.approx(-greedy[0], abs=0.01)
-    assert draws.low == pytest.approx(-greedy[2], abs=0.05)
-    assert (draws.drawn.min(), draws.drawn.max()) != (draws.low, draws.high)
-    assert "<svg" in drawn(chapter.draws_chart(draws))
