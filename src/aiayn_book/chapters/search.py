@@ -159,20 +159,21 @@ def best_found(states: dict[Beginning, str], table: Table = TABLE) -> Beginning:
 
 
 _LOOKS = {"kept": "query", "finished": "value", "dropped": "neutral"}
-_LEVEL, _ROW = 86, 47
+_CENTRES, _WIDTHS, _ROW = (35, 122, 218, 304), (66, 82, 82, 62), 47
+"""Of the boxes of each level, and the height of a row."""
 
 
 def tree(width: int, name: str, table: Table = TABLE) -> Svg:
     """The tree of a table, and what a beam of some width computes of it."""
     states, sentences = beam_states(width, table), table_sentences(table)
-    drawing = Diagram(width=336, height=len(sentences) * _ROW + 62)
+    drawing = Diagram(width=338, height=len(sentences) * _ROW + 62)
     drawing.text(168, 13, name, bold=True)
     rows: dict[Beginning, float] = {}
     for leaf, sentence in enumerate(sentences):
         for length in range(1, len(sentence) + 1):
             rows.setdefault(sentence[:length], []).append(leaf)
     at = {
-        one: (39 + _LEVEL * (len(one) - 1), 52 + _ROW * mean(leaves))
+        one: (_CENTRES[len(one) - 1], 52 + _ROW * mean(leaves))
         for one, leaves in rows.items()
     }
     p = {
@@ -182,12 +183,13 @@ def tree(width: int, name: str, table: Table = TABLE) -> Svg:
     for one, (x, y) in at.items():
         state, parent = states.get(one), one[:-1]
         q = table[parent[-1] if parent else "<s>"][one[-1]]
+        wide = _WIDTHS[len(one) - 1]
         if parent:
             x0, y0 = at[parent]
             found = one == best[: len(one)]
             drawing.arrow(
-                (x0 + 35, y0),
-                (x - 35, y),
+                (x0 + _WIDTHS[len(one) - 2] / 2, y0),
+                (x - wide / 2, y),
                 head=False,
                 role=_LOOKS[state] if state and state != "dropped" else None,
                 dashed=state is None,
@@ -198,7 +200,7 @@ def tree(width: int, name: str, table: Table = TABLE) -> Svg:
             drawing.text(x, y + 9, f"{p[one]:.3f}", small=True)
             continue
         label = f"{one[-1]} ×{q:g}"
-        drawing.box(x, y, "", width=72, height=38, role=_LOOKS[state])
+        drawing.box(x, y, "", width=wide, height=38, role=_LOOKS[state])
         drawing.text(x, y - 8, label)
         drawing.text(x, y + 9, f"{p[one]:.3f}", small=True, bold=one == best)
     foot = len(sentences) * _ROW + 46
@@ -228,20 +230,20 @@ def early_stop() -> Svg:
     drawing = Diagram(width=360, height=212)
     words, p = ("Der", "Hund", "bellt"), 1.0
     for step, word in enumerate(words):
-        x = 50 + 112 * step
+        x = 52 + 116 * step
         drawing.text(x, 14, f"step {step + 1}", italic=True)
-        drawing.box(x, 150, "", width=84, height=38, role="value")
+        drawing.box(x, 150, "", width=92, height=38, role="value")
         drawing.text(x, 142, f"</s> ×{0.001:g}")
         drawing.text(x, 159, _signed(np.log(p * 0.001)), small=True)
         p *= 0.999
-        drawing.box(x, 58, "", width=84, height=38, role="query")
+        drawing.box(x, 58, "", width=92, height=38, role="query")
         drawing.text(x, 50, f"{word} ×{0.999:g}")
         drawing.text(x, 67, _signed(np.log(p)), small=True)
         if step:
-            drawing.arrow((x - 70, 58), (x - 42, 58), role="query")
-            drawing.arrow((x - 70, 70), (x - 34, 131), role="value")
-    drawing.arrow((214, 34), (214, 176), head=False, dashed=True, role="alert")
-    drawing.text(214, 194, "two outputs have ended", role="alert")
+            drawing.arrow((x - 70, 58), (x - 46, 58), role="query")
+            drawing.arrow((x - 70, 72), (x - 34, 131), role="value")
+    drawing.arrow((226, 34), (226, 176), head=False, dashed=True, role="alert")
+    drawing.text(226, 194, "two outputs have ended", role="alert")
     return drawing.finish(
         "Two early ends beside the sentence that is being written",
         "At each step of a beam of two, the next word has the probability 0.999 and "
@@ -646,7 +648,9 @@ def knob_chart(
     thin = base.mark_line(strokeWidth=1, color=NEUTRAL.mark).encode(
         y=alt.Y("y:Q", title=y, scale=scale), detail="seed:N"
     )
-    thick = base.mark_line(strokeWidth=3, color=QUERY.mark, point={"size": 50}).encode(
+    thick = base.mark_line(
+        strokeWidth=3, color=QUERY.mark, point={"size": 50, "color": QUERY.mark}
+    ).encode(
         y=alt.Y("y:Q", aggregate="mean", title=y, scale=scale),
         tooltip=[
             alt.Tooltip("value:O", title=x),
@@ -797,29 +801,29 @@ def walks() -> list[Svg]:
 
 def _walk_panel(falling: bool) -> Svg:
     title = "Rate falls to zero" if falling else "Rate stays"
-    drawing = Diagram(width=336, height=300)
+    drawing = Diagram(width=336, height=288)
     drawing.text(168, 13, title, bold=True)
     found = walk(falling)
 
     def place(point: np.ndarray) -> tuple[float, float]:
-        return 118 + 20 * point[0], 176 - 20 * point[1]
+        return 150 + 15 * point[0], 160 - 15 * point[1]
 
-    for radius in (40, 80, 120):
+    for radius in (30, 60, 90):
         x, y = place(np.zeros(2))
         drawing.parts.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="{radius}" style="fill: none; '
             'stroke: currentColor; stroke-opacity: 0.18"/>'
         )
-    drawing.arrow(*map(place, found.path), head=False, width=0.8)
+    drawing.arrow(*map(place, found.path), head=False, width=0.7, role="neutral")
     for point in found.checkpoints:
         drawing.dot(*place(point), role="key", radius=5)
     drawing.dot(*place(found.checkpoints.mean(axis=0)), role="query", radius=7)
     drawing.plus(*place(np.zeros(2)))
     for x, name, role in ((14, "checkpoint", "key"), (112, "mean of five", "query")):
-        drawing.dot(x, 284, role=role, radius=5 if role == "key" else 7)
-        drawing.text(x + 12, 284, name, anchor="start")
-    drawing.plus(222, 284)
-    drawing.text(236, 284, "lowest loss", anchor="start")
+        drawing.dot(x, 272, role=role, radius=5 if role == "key" else 7)
+        drawing.text(x + 12, 272, name, anchor="start")
+    drawing.plus(222, 272)
+    drawing.text(236, 272, "lowest loss", anchor="start")
     last, middle = (
         float(np.hypot(*p))
         for p in (found.checkpoints[-1], found.checkpoints.mean(axis=0))
