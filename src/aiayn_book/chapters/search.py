@@ -600,7 +600,7 @@ def outcome_chart(counts: pd.DataFrame) -> alt.Chart:
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=list(OUTCOMES), range=colours),
-                legend=alt.Legend(columns=2, symbolType="square", symbolStrokeWidth=0),
+                legend=alt.Legend(columns=1, symbolType="square", symbolStrokeWidth=0),
             ),
             tooltip=["found:N", "outcome:N", "sentences:Q"],
         )
