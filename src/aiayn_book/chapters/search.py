@@ -457,7 +457,7 @@ class Agreement(NamedTuple):
 def agreement(
     search: Callable[..., tuple[float, list[int]]],
     translators: Translators,
-    sentences: int = 10,
+    sentences: int = 5,
     widths: Sequence[int] = (1, 2, 4, 8),
     alphas: Sequence[float] = (0.0, 0.6, 2.0),
 ) -> Agreement:
