@@ -528,7 +528,8 @@ def settle_decoding(
 # What a beam finds that greedy search misses
 
 OUTCOMES = ("both right", "only beam right", "only greedy right", "both wrong")
-FOUND = ("the same output", "the beam's is more probable", "greedy's is more probable")
+FOUND = ("neither", "the beam's", "greedy's")
+"""Whose output is more probable; neither, if both found the same."""
 
 
 def greedy_beside_beam(
@@ -595,12 +596,12 @@ def outcome_chart(counts: pd.DataFrame) -> alt.Chart:
         .mark_bar()
         .encode(
             x=alt.X("sentences:Q", stack="zero"),
-            y=alt.Y("found:N", title=None, sort=list(FOUND)),
+            y=alt.Y("found:N", title="more probable", sort=list(FOUND)),
             color=alt.Color(
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=list(OUTCOMES), range=colours),
-                legend=alt.Legend(columns=1, symbolType="square", symbolStrokeWidth=0),
+                legend=alt.Legend(columns=2, symbolType="square", symbolStrokeWidth=0),
             ),
             tooltip=["found:N", "outcome:N", "sentences:Q"],
         )
