@@ -868,7 +868,7 @@ def suspects() -> list[Svg]:
         _line(
             "Model error",
             [(-6.0, "reference", "value"), (-4.0, "output", "query")],
-            "the model prefers a wrong output",
+            "the model ranks a wrong output higher",
         ),
     ]
 

@@ -258,6 +258,8 @@ def test_the_text_quotes_the_record(recorded):
     plain = recorded.chosen(alpha=0.0)
     assert round(plain.log_probability.mean(), 1) == -5.4
     assert round(plain.reference_log_probability.mean(), 1) == -26.1
+    proved = plain.reference_is_more_probable.sum() / plain.sentences.sum()
+    assert round(proved, 3) == 0.002
     assert 0.975 < recorded.chosen(alpha=2.0).length_ratio.mean() < 0.985
     tests = [run["test"] for run in recorded.runs]
     assert [round(test["bleu"], 2) for test in tests] == [40.27, 40.27, 40.57]
