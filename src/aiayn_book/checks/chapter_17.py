@@ -1,7 +1,6 @@
-"""Checks of chapter 17, search and BLEU (§6.1)."""
+"""Checks of chapter 17, search (§6.1)."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -9,57 +8,75 @@ from torch import Tensor
 from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
-def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+def _extend(totals: Tensor, log_p: Tensor, K: int) -> Tensor:
+    """Every extension in a list, sorted."""
+    longer = [
+        (total + step, parent, token)
+        for parent, total in enumerate(totals.tolist())
+        for token, step in enumerate(log_p[parent].tolist())
+    ]
+    longer.sort(reverse=True)
+    return torch.tensor([[parent, token] for _, parent, token in longer[:K]])
 
 
-def _clipped(hypothesis: list[str], reference: list[str], n: int) -> int:
-    """Each n-gram of the reference is used up once."""
-    left = _grams(reference, n)
-    found = 0
-    for gram in _grams(hypothesis, n):
-        if gram in left:
-            left.remove(gram)
-            found += 1
-    return found
+def _without_totals(totals: Tensor, log_p: Tensor, K: int) -> Tensor:
+    return _extend(torch.zeros_like(totals), log_p, K)
 
 
-def _unclipped(hypothesis: list[str], reference: list[str], n: int) -> int:
-    return sum(gram in _grams(reference, n) for gram in _grams(hypothesis, n))
+def _one_of_each(totals: Tensor, log_p: Tensor, K: int) -> Tensor:
+    """The best token of each hypothesis, as greedy search would take it."""
+    best = (totals[:, None] + log_p).max(dim=1)
+    parents = best.values.argsort(descending=True)[:K]
+    return torch.stack([parents, best.indices[parents]], dim=1)
 
 
-def _kinds(hypothesis: list[str], reference: list[str], n: int) -> int:
-    return len(set(_grams(hypothesis, n)) & set(_grams(reference, n)))
+def _divided_by_hypotheses(totals: Tensor, log_p: Tensor, K: int) -> Tensor:
+    index = (totals[:, None] + log_p).flatten().topk(K).indices
+    return torch.stack([index // len(totals), index % len(totals)], dim=1)
 
 
-clipped = FunctionCheck(
+def _steps() -> list[tuple[Tensor, Tensor, int]]:
+    """In the first case, each mistake gives another answer."""
+    generator = torch.Generator().manual_seed(17)
+
+    def drawn(hypotheses: int, vocab: int) -> Tensor:
+        logits = torch.randn(hypotheses, vocab, generator=generator)
+        return logits.log_softmax(-1)
+
+    by_hand = torch.tensor([[0.4, 0.35, 0.25], [0.9, 0.06, 0.04]]).log()
+    return [
+        (torch.tensor([0.6, 0.4]).log(), by_hand, 2),
+        (torch.tensor([-0.5, -4.0, -1.0]), drawn(3, 7), 3),
+        (torch.zeros(1), drawn(1, 9), 4),
+        (torch.tensor([-3.0, -0.2]), drawn(2, 5), 4),
+    ]
+
+
+extend = FunctionCheck(
     exercise="17.1",
-    reference=_clipped,
-    cases=lambda: [
-        (list("xab"), list("ab"), 2),  # the last pair is all there is to find
-        (list("aaacbb"), list("aaccccd"), 1),  # each mistake gives another number
-        (list("ababab"), list("abxab"), 2),
-        (list("ab"), list("abc"), 3),
-    ],
+    reference=_extend,
+    cases=_steps,
     mistakes=(
         Mistake(
-            lambda hypothesis, reference, n: _clipped(hypothesis[:-1], reference, n),
-            "the last n-gram is left out: where does the last one begin?",
+            _without_totals,
+            "add the log-probability of each hypothesis: an extension has both.",
         ),
         Mistake(
-            _unclipped,
-            "not clipped: an n-gram that the reference has once counts once, however "
-            "often it is written.",
+            _one_of_each,
+            "one extension of each hypothesis. The best K may have the same parent.",
         ),
         Mistake(
-            _kinds,
-            "each kind of n-gram is counted once. One that both have twice counts "
-            "twice.",
+            _divided_by_hypotheses,
+            "after flatten a hypothesis has as many entries as the vocabulary has "
+            "tokens: divide by that number.",
         ),
         Mistake(
-            lambda hypothesis, reference, n: _unclipped(reference, hypothesis, n),
-            "the wrong way round: count n-grams of the translation that the reference "
-            "has.",
+            lambda totals, log_p, K: _extend(totals, log_p, K).flip(1),
+            "the hypothesis comes first, then the token.",
+        ),
+        Mistake(
+            lambda totals, log_p, K: _extend(totals, log_p, K).flip(0),
+            "the best extension comes first.",
         ),
     ),
 )
@@ -108,14 +125,13 @@ winner = FunctionCheck(
     ),
 )
 
-half = ValueCheck(
+beginnings = ValueCheck(
     exercise="17.3",
-    reference=lambda: 100 / math.e,
+    reference=lambda: 19,
     mistakes=(
-        Mistake(50.0, "the precisions are all 1: what does brevity do for r/c = 2?"),
-        Mistake(1 / math.e, "BLEU goes from 0 to 100."),
-        Mistake(100.0, "the precisions are 1, but the translation is too short."),
-        Mistake(100 * math.exp(-0.5), "it is r/c in the exponent, not c/r."),
+        Mistake(20, "twenty that are all above 0.05 would sum to more than 1."),
+        Mistake(21, "how many times does 0.05 fit into 1, if each has more?"),
+        Mistake(0.95, "that is what is left for them. How many are there at most?"),
     ),
 )
 
@@ -129,5 +145,26 @@ turning_point = ValueCheck(
         ),
         Mistake(0.58, "nearly. Solve 1.9 / 2.4 = (8/12)^α and give the fraction."),
         Mistake(0.6, "nearly. Solve 1.9 / 2.4 = (8/12)^α and give the fraction."),
+    ),
+)
+
+proved = ValueCheck(
+    exercise="17.5",
+    reference=lambda: (2, 3),
+    mistakes=(
+        Mistake(
+            (1, 3),
+            "look at A again: this search ranks by log p over the length penalty.",
+        ),
+        Mistake(
+            (2, 2),
+            "look at A again: a model error compares probabilities, and a sentence "
+            "can have both errors.",
+        ),
+        Mistake((3, 2), "the search errors first, then the model errors."),
+        Mistake(
+            (1, 2),
+            "look at A again: it has both errors, one by score, one by probability.",
+        ),
     ),
 )
