@@ -817,7 +817,7 @@ def two_layers() -> Svg:
         drawing.arrow((x, 303), (x, 233))
         drawing.arrow((x, 178), (x, 126 if x == 312 else 108))
     drawing.arrow((132, 303), (206, 233), role="weight", width=3)
-    drawing.arrow((227, 178), (282, 122), role="weight", width=3)
+    drawing.arrow((227, 178), (274, 128), role="weight", width=3)
     drawing.arrow((80, 374), (104, 374), role="weight", width=3)
     drawing.text(110, 374, "attends, with weight 1", anchor="start", role="weight")
     return drawing.finish(
