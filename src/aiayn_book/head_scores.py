@@ -331,12 +331,14 @@ def value_norms(
 
     Paper: none; Kobayashi et al. (2020).
     """
+    heads, d_v = attention.num_heads, attention.d_v
     projected = attention.value_projection(values)  # (batch, keys, heads·d_v)
-    projected = projected.unflatten(-1, (attention.num_heads, attention.d_v))
+    projected = projected.unflatten(-1, (heads, d_v))
     out = attention.output_projection.weight  # (d_model, heads·d_v)
-    out = out.unflatten(-1, (attention.num_heads, attention.d_v))
+    out = out.unflatten(-1, (heads, d_v))
     handed = torch.einsum("bkhv,mhv->bhkm", projected, out)
-    return torch.einsum("bhqk,bhkm->bqkm", weights, handed).norm(dim=-1)
+    added = torch.einsum("bhqk,bhkm->bqkm", weights, handed)
+    return added.norm(dim=-1)
 
 
 def _by_query(pairs: Pairs) -> dict[int, list[int]]:

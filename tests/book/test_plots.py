@@ -14,7 +14,6 @@ from aiayn_book.colours import INK, ROLES
 from aiayn_book.plots import (
     as_svg,
     attention_map,
-    attention_maps,
     curves,
     mask_map,
     use_theme,
@@ -95,32 +94,6 @@ def test_numbers_are_left_out_where_they_do_not_fit():
     assert ">0.08</text>" not in drawn(chart)
 
 
-def test_all_heads_unfold_into_their_places():
-    """The browser computes rows and columns; here is what it must find."""
-    weights = torch.arange(2 * 3 * 3 * 2).reshape(2, 3, 3, 2) / 100
-    chart = attention_maps(weights, WORDS, KEYS, layer=1, head=2, **words({}))
-    spec = chart.to_dict()
-    heads = spec["data"]["values"]
-    assert (heads[5]["layer"], heads[5]["head"]) == (2, 3)
-    assert heads[5]["weights"] == [0.3, 0.31, 0.32, 0.33, 0.34, 0.35]
-    (chosen,) = [p for p in spec["params"] if p["name"] == "chosen"]
-    assert chosen["value"] == [{"layer": 2, "head": 3}]
-    assert chosen["select"]["on"] == "click"  # beside the menus
-    svg = drawn(chart)
-    # The enlarged map: its cells alone say query and key.
-    assert svg.count("; query: ") == 6
-    assert "key →: 1; ← query: 1; weight: 0.33; query: cat; key: Katze" in svg
-    assert "key →: 1; ← query: 0; weight: 0.31; query: the; key: Katze" in svg
-
-
-def test_many_heads_stay_small():
-    """Six layers of eight heads over twenty tokens: a few characters a weight."""
-    weights = torch.rand(6, 8, 20, 20)
-    tokens = [f"t{i}" for i in range(20)]
-    text = json.dumps(attention_maps(weights, tokens, tokens, **words({})).to_dict())
-    assert len(text) < 2 * 9 * weights.numel()  # both parts may carry the data
-
-
 def test_a_mask_shows_who_may_look():
     """Ticks and crosses say it, not colour alone."""
     mask = torch.ones(3, 3, dtype=torch.bool).tril()
@@ -191,12 +164,6 @@ def test_curves_take_a_data_frame():
             r"\(1, 3, 2\)",
         ),
         (lambda: a_map(description=" "), "description is empty"),
-        (
-            lambda: attention_maps(
-                WEIGHTS[None, None], WORDS, KEYS, head=1, **words({})
-            ),
-            "1 layers of 1 heads",
-        ),
         (
             lambda: mask_map(WEIGHTS > 0, WORDS, WORDS, **words({})),
             "key_tokens holds 3 tokens, but mask has 2 columns",

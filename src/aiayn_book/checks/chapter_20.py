@@ -56,7 +56,7 @@ offset_hits = FunctionCheck(
 )
 
 _ONE_HEAD = 0.1**3
-luck = ValueCheck(
+chance = ValueCheck(
     exercise="20.3",
     reference=lambda: (1 - (1 - _ONE_HEAD) ** 48, 1 - (1 - _ONE_HEAD) ** (48 * 30)),
     mistakes=(

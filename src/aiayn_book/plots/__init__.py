@@ -7,7 +7,7 @@ Paper: Figures 3–5 are attention maps; the other charts are this book's.
 """
 
 try:
-    from aiayn_book.plots.attention import attention_map, attention_maps
+    from aiayn_book.plots.attention import attention_map
     from aiayn_book.plots.curves import curves
     from aiayn_book.plots.masks import mask_map
     from aiayn_book.plots.theme import as_svg, use_theme
@@ -21,7 +21,6 @@ except ModuleNotFoundError as error:
 __all__ = [
     "as_svg",
     "attention_map",
-    "attention_maps",
     "curves",
     "mask_map",
     "use_theme",
