@@ -3,6 +3,7 @@
 Paper: §5.1.
 """
 
+import json
 import re
 import time
 from collections import Counter
@@ -158,6 +159,11 @@ def _width(piece: str) -> float:
     return max(21, 8 * len(piece) + 9)
 
 
+def _roomy(piece: str) -> float:
+    """Wider still, where a row has few pieces."""
+    return 9 * len(piece) + 19
+
+
 def _pieces(
     drawing: Diagram,
     left: float,
@@ -192,26 +198,26 @@ def rectangle(size: int = 800) -> tuple[list[list[str]], list[list[int]]]:
 def from_sentences_to_tensor(*, phone: bool = False) -> Svg:
     """Sentences, pieces, numbers: the rectangle that a model reads."""
     pieces, numbers = rectangle()
-    drawing = Diagram(344, 424) if phone else Diagram(700, 150)
-    places = ((4, 14), (4, 144), (4, 294)) if phone else ((4, 14), (136, 14), (450, 14))
+    drawing = Diagram(344, 436) if phone else Diagram(700, 150)
+    places = ((4, 14), (4, 156), (4, 306)) if phone else ((4, 14), (140, 14), (450, 14))
     titles = "sentences", "pieces", "numbers: one tensor, 3 × 7"
     for (x, y), title in zip(places, titles, strict=True):
         drawing.text(x, y, title, anchor="start", bold=True)
     if phone:
-        drawing.arrow((50, 112), (50, 132))
-        drawing.arrow((50, 262), (50, 282))
-        drawing.text(62, 122, "1. cut into pieces", anchor="start", italic=True)
-        drawing.text(62, 272, "2. fill up a rectangle", anchor="start", italic=True)
+        drawing.arrow((40, 122), (40, 142))
+        drawing.arrow((40, 270), (40, 292))
+        drawing.text(52, 132, "1. cut into pieces", anchor="start", italic=True)
+        drawing.text(52, 281, "2. fill up a rectangle", anchor="start", italic=True)
     else:
-        drawing.text(136, 136, "1. cut into pieces", anchor="start", italic=True)
+        drawing.text(140, 136, "1. cut into pieces", anchor="start", italic=True)
         drawing.text(450, 136, "2. fill up a rectangle", anchor="start", italic=True)
-        for x in (110, 424):
+        for x in (112, 422):
             drawing.arrow((x, 72), (x + 18, 72))
     for row, line in enumerate(SENTENCES):
         down = 30 + 30 * row
         drawing.text(places[0][0], places[0][1] + down, line, anchor="start")
         x, y = places[1]
-        _pieces(drawing, x, y + down, pieces[row])
+        _pieces(drawing, x, y + down, pieces[row], width=_roomy)
         x, y = places[2]
         for column, number in enumerate(numbers[row]):
             at = x + 18 + 35 * column
@@ -227,7 +233,7 @@ def from_sentences_to_tensor(*, phone: bool = False) -> Svg:
     last = places[2]
     if phone:
         drawing.text(
-            last[0], 412, "orange: padding, the number 0", anchor="start", role="alert"
+            last[0], 424, "orange: padding, the number 0", anchor="start", role="alert"
         )
     else:
         drawing.text(696, 136, "0: padding", anchor="end", role="alert")
@@ -243,28 +249,27 @@ def from_sentences_to_tensor(*, phone: bool = False) -> Svg:
 def every_merge() -> Svg:
     """The tiny corpus before the first merge and after each."""
     merges = learn(TINY, 99)
-    drawing = Diagram(352, 56 + 38 * (len(merges) + 1))
-    for left, (word, times) in zip((80, 168, 262), TINY.items(), strict=True):
-        drawing.text(left, 12, f"{word[1:]} ({times} times)", anchor="start", bold=True)
+    drawing = Diagram(352, 50 + 38 * (len(merges) + 1))
+    lefts, letter = (92, 168, 259), 15
+    for left, (word, times) in zip(lefts, TINY.items(), strict=True):
+        drawing.text(left, 12, f"{word[1:]} × {times}", anchor="start", bold=True)
     for step, spelled in enumerate(states(TINY)):
-        y = 44 + 38 * step
+        y, new = 44 + 38 * step, ""
         if step:
             (one, other), times = merges[step - 1]
             drawing.text(2, y - 8, f"{step}. {one}+{other}", anchor="start", small=True)
-            drawing.text(2, y + 8, f"{times} times", anchor="start", small=True)
+            drawing.text(2, y + 8, f"   {times} times", anchor="start", small=True)
             new = one + other
         else:
             drawing.text(2, y, "characters", anchor="start", small=True)
-            new = ""
-        for left, symbols in zip((80, 168, 262), spelled.values(), strict=True):
-            width = 16 if left < 260 else 15
+        for left, symbols in zip(lefts, spelled.values(), strict=True):
             _pieces(
                 drawing,
                 left,
                 y,
                 symbols,
                 {new: "weight"},
-                lambda piece, one=width: one * len(piece),
+                lambda piece: letter * len(piece),
             )
     told = "; ".join(
         f"merge {step} joins {one} and {other}, {times} times"
@@ -405,7 +410,11 @@ def distinct_words() -> list[dict[str, Any]]:
             seen |= set(re.findall(r"\w+", line))
             if number % 100 == 0:
                 rows.append(
-                    {"sentences": number, "different words": len(seen), "text": name}
+                    {
+                        "sentences": number,
+                        "different words": len(seen),
+                        "language": name,
+                    }
                 )
     return rows
 
@@ -425,12 +434,12 @@ def words(line: str) -> list[str]:
 def word_growth() -> alt.LayerChart:
     """Different words against sentences read."""
     rows = distinct_words()
-    last = {row["text"]: row["different words"] for row in rows}
+    last = {row["language"]: row["different words"] for row in rows}
     return curves(
         rows,
         "sentences",
         "different words",
-        "text",
+        "language",
         description="Two rising curves that flatten but do not level off. After "
         f"3,000 sentences English has {last['English']} words and German "
         f"{last['German']}.",
@@ -453,7 +462,7 @@ def lengths_by_size() -> dict[int, tuple[float, float]]:
 def length_chart() -> alt.LayerChart:
     """Tokens of a sentence against the size of the vocabulary."""
     rows = [
-        {"entries": size, "tokens in a sentence": tokens, "text": name}
+        {"entries": size, "tokens in a sentence": tokens, "language": name}
         for size, both in lengths_by_size().items()
         for name, tokens in zip(("English", "German"), both, strict=True)
     ]
@@ -462,7 +471,7 @@ def length_chart() -> alt.LayerChart:
         rows,
         "entries",
         "tokens in a sentence",
-        "text",
+        "language",
         description="Two falling curves on a logarithmic axis, German above English. "
         f"They fall from {first[0]:.0f} and {first[1]:.0f} tokens to {last[0]:.0f} "
         f"and {last[1]:.0f}, steeply at first.",
@@ -527,7 +536,7 @@ def cost_chart() -> alt.LayerChart:
     for size, (layers, softmax) in costs().items():
         for part, value in (
             ("layers", layers),
-            ("softmax", softmax),
+            ("scores", softmax),
             ("together", layers + softmax),
         ):
             rows.append({"entries": size, "millions": value / 1e6, "part": part})
@@ -537,8 +546,8 @@ def cost_chart() -> alt.LayerChart:
         "millions of multiplications",
         "part",
         description="Three curves on a logarithmic axis of entries. The layers' cost "
-        "falls steeply up to 3,200 entries and is level after that. The softmax's "
-        "cost is near zero at first and rises steeply at the right. Their sum falls, "
+        "falls steeply up to 3,200 entries and is level after that. That of the scores "
+        "is near zero at first and rises steeply at the right. Their sum falls, "
         "and rises again beyond 3,200 entries.",
         log_x=True,
     )
@@ -585,6 +594,12 @@ def joint_saves(size: int) -> list[float]:
             by_kind.setdefault(row["vocabulary"], []).append(row["tokens in a pair"])
     joint, apart = by_kind.values()
     return [1 - a / b for a, b in zip(joint, apart, strict=True)]
+
+
+def span(values: Sequence[float]) -> str:
+    """The lowest and the highest of shares, in per cent."""
+    low, high = f"{min(values):.0%}", f"{max(values):.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def joint_chart() -> alt.LayerChart:
@@ -663,7 +678,7 @@ def shared_chart() -> alt.Chart:
     )
     return (
         alt.Chart(alt.Data(values=rows))
-        .mark_bar(stroke="white", strokeWidth=1)
+        .mark_bar()
         .encode(
             x=alt.X(
                 "share:Q",
@@ -780,66 +795,65 @@ def padding_by_longer_side(of: EncodedPairs, rows: int = ROWS) -> float:
     return 1 - lengths_of(of).sum() / slots(of, plan).sum()
 
 
-def batch_charts() -> list[alt.Chart]:
-    """What each batch holds, for each of the three ways."""
-    of, charts = pairs(), []
-    longer = longer_side(of)
-    found = plans(of, 0)
-    most = max(int(slots(of, plan).max()) for plan in found.values())
-    colours = [WEIGHT.mark, f"{ALERT.mark}80"]  # half opaque, so paler too
-    for way, plan in found.items():
+def batch_chart() -> alt.LayerChart:
+    """What each batch holds, the three ways side by side on one scale."""
+    of, rows, middles, told = pairs(), [], [], []
+    longer, gap, at = longer_side(of), 6, 0
+    for way, plan in plans(of, 0).items():
         if way != WAYS[0]:
-            plan = sorted(plan, key=lambda rows: longer[rows].max())
-        rows = []
-        for number, (batch, size) in enumerate(
-            zip(plan, slots(of, plan).tolist(), strict=True), 1
-        ):
+            plan = sorted(plan, key=lambda batch: longer[batch].max())
+        sizes = slots(of, plan).tolist()
+        for number, (batch, size) in enumerate(zip(plan, sizes, strict=True)):
             held = int(lengths_of(of)[:, batch].sum())
-            for order, (what, value) in enumerate(
-                (("tokens", held), ("padding", size - held))
-            ):
+            for what, low, high in (("tokens", 0, held), ("padding", held, size)):
                 rows.append(
                     {
-                        "batch": number,
+                        "from": at + number,
+                        "to": at + number + 0.85,
+                        "low": low,
+                        "high": high,
                         "slots": what,
-                        "number": value,
+                        "number": high - low,
                         "pairs": len(batch),
-                        "order": order,
+                        "way": way,
                     }
                 )
-        charts.append(
-            alt.Chart(alt.Data(values=rows))
-            .mark_bar()
-            .encode(
-                x=alt.X(
-                    "batch:O",
-                    title=f"{way}: {len(plan)} batches",
-                    axis=alt.Axis(labels=False, ticks=False),
-                ),
-                y=alt.Y(
-                    "number:Q",
-                    title="token slots",
-                    scale=alt.Scale(domain=[0, most]),
-                    axis=alt.Axis(tickCount=4),
-                ),
-                color=alt.Color(
-                    "slots:N",
-                    scale=alt.Scale(domain=["tokens", "padding"], range=colours),
-                    legend=alt.Legend(title=None, symbolType="square"),
-                ),
-                order="order:Q",
-                tooltip=["pairs:Q", "slots:N", "number:Q"],
-            )
-            .properties(
-                width="container",
-                height=190,
-                description=f"{way}: a bar for each of {len(plan)} batches, tokens "
-                "below and padding above. "
-                f"{padding(of, way, [0])[0]:.0%} of all token slots are padding; the "
-                f"largest batch has {slots(of, plan).max():,} slots.",
-            )
+        middles.append(at + len(plan) // 2)
+        at += len(plan) + gap
+        told.append(
+            f"{way}, {padding(of, way, [0])[0]:.0%} padding, largest {max(sizes):,}"
         )
-    return charts
+    names = (
+        f"{json.dumps(dict(zip(map(str, middles), WAYS, strict=True)))}[datum.value]"
+    )
+    colours = [WEIGHT.mark, f"{ALERT.mark}80"]  # half opaque, so paler too
+    bars = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "from:Q",
+                title="batches",
+                scale=alt.Scale(domain=[-2, at - gap + 2], nice=False),
+                axis=alt.Axis(values=middles, labelExpr=names, ticks=False, grid=False),
+            ),
+            x2="to:Q",
+            y=alt.Y("low:Q", title="token slots", axis=alt.Axis(tickCount=4)),
+            y2="high:Q",
+            color=alt.Color(
+                "slots:N",
+                scale=alt.Scale(domain=["tokens", "padding"], range=colours),
+                legend=alt.Legend(title=None, symbolType="square"),
+            ),
+            tooltip=["way:N", "pairs:Q", "slots:N", "number:Q"],
+        )
+    )
+    return alt.LayerChart(layer=[bars]).properties(
+        width="container",
+        height=240,
+        description="A bar for each batch, tokens below and padding above, in three "
+        f"groups: {'; '.join(told)} slots.",
+    )
 
 
 def settle_batches(seeds: Sequence[int] = range(3)) -> None:
@@ -900,19 +914,19 @@ def both_sides(of: EncodedPairs, rows: Any) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def seconds(model: Transformer, of: EncodedPairs, plan: Plan) -> float:
-    """What one pass of training takes, after a batch to warm up."""
+    """The processor's time for one pass of training, after a batch to warm up."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     batches = [both_sides(of, rows) for rows in plan]
     begin = 0.0
     for number, (source, target) in enumerate([batches[0], *batches]):
         if number == 1:
-            begin = time.perf_counter()
+            begin = time.process_time()
         logits = model(source, shift_right(target, 1))
         loss = F.cross_entropy(logits.mT, target, ignore_index=0)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def measured(of: EncodedPairs, seeds: Sequence[int]) -> dict[str, list[float]]:

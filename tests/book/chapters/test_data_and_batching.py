@@ -101,7 +101,7 @@ def test_words_of_both_languages_never_end():
     """Both curves still rise at the end; German lies above."""
     rows = chapter.distinct_words()
     english, german = (
-        [row["different words"] for row in rows if row["text"] == name]
+        [row["different words"] for row in rows if row["language"] == name]
         for name in ("English", "German")
     )
     assert english[-1] > english[-6]
@@ -181,6 +181,21 @@ def test_sorting_removes_nearly_all_padding():
     # Without the second key much more is left.
     assert chapter.padding_by_longer_side(of) > 1.4 * chapter.padding(of, "sorted")[0]
     assert chapter.budget(of) == 872  # as the text says
+
+
+def test_every_batch_is_drawn_with_all_its_slots():
+    """Tokens and padding add up to the slots of both sides, way by way."""
+    of, layer = chapter.pairs(), chapter.batch_chart().to_dict()["layer"][0]
+    for way, plan in chapter.plans(of, 0).items():
+        bars = [bar for bar in layer["data"]["values"] if bar["way"] == way]
+        drawn = sum(bar["number"] for bar in bars)
+        assert drawn == chapter.slots(of, plan).sum()
+        assert len(bars) == 2 * len(plan)
+
+
+def test_a_span_of_one_value_is_named_once():
+    assert chapter.span([0.161, 0.164]) == "16%"
+    assert chapter.span([0.05, 0.06]) == "5% to 6%"
 
 
 def test_by_tokens_the_batches_are_of_nearly_one_size():
