@@ -40,7 +40,7 @@ BUDGETS = (500, 2000, 8000, 25_000)
 
 # Drawings.
 
-_STEP = 22
+_STEP = 30
 LENGTHS = (6, 5, 5, 3, 3, 2)
 """Tokens of the six sentences of the first figure."""
 
@@ -75,7 +75,7 @@ def rows_of_one_and_packed() -> list[Svg]:
         ("packed, rows of 8", [[6, 2], [5, 3], [5, 3]]),
     ):
         total = max(map(sum, rows))
-        drawing = Diagram(300, 200)
+        drawing = Diagram(300, 40 + 27 * len(rows))
         drawing.text(8, 12, title, anchor="start", bold=True)
         for number, row in enumerate(rows):
             _row(drawing, 42 + 27 * number, row, total)
@@ -145,7 +145,7 @@ def mask_drawing() -> Svg:
     """The decoder's mask of `three_in_a_row`: one triangle for each sentence."""
     batch, words = three_in_a_row()
     table = batch.target_mask[0, 0].float()
-    cell, left, top = 15, 84, 14
+    cell, left, top = 14, 84, 14
     side = cell * len(words)
     drawing = Diagram(358, top + side + 34)
     drawing.grid(
@@ -342,7 +342,7 @@ def padding_chart() -> alt.LayerChart:
 
 # One length a batch.
 
-EIGHT = "eight sorted batches a step"
+EIGHT = "by tokens, eight a step"
 
 
 def eight_a_step(plan: Plan, seed: int) -> Plan:
@@ -391,7 +391,7 @@ def one_pass_chart() -> alt.LayerChart:
         .encode(
             x=alt.X(
                 "nats:Q",
-                title="nats for each unseen token, after one pass",
+                title="nats for each unseen token",
                 scale=alt.Scale(zero=False, padding=12),
             ),
             y=alt.Y("way:N", title=None, sort=ways, axis=alt.Axis(labelLimit=190)),

@@ -1,5 +1,7 @@
 """The appendix *Packing*: its repairs, its padding and its runs."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,6 +101,9 @@ def test_recorded_runs():
     ahead, checks = found.ahead
     assert checks / 2 < ahead <= checks
     assert found.steps == {"sorted": 11_000, "packed": 10_000}
+    assert found.tokens["packed"] < 1.05 * found.tokens["sorted"]
+    assert min(found.ends["sorted"]) < max(found.ends["packed"])
+    assert min(found.ends["packed"]) < max(found.ends["sorted"])
 
 
 def test_when_the_packed_runs_arrive():
@@ -111,3 +116,10 @@ def test_when_the_packed_runs_arrive():
     found = chapter.Recorded(pd.DataFrame(rows), {}, {}, {})
     assert found.reached == pytest.approx(4500)
     assert found.ahead == (2, 2)
+
+
+def test_the_mask_stays_inside_its_drawing():
+    """Cells end before the right edge."""
+    markup = chapter.mask_drawing().markup
+    cells = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', markup)
+    assert max(float(x) + float(width) for x, width in cells) <= 358
