@@ -510,7 +510,8 @@ def cost(size: int, source: float, target: float) -> tuple[float, float]:
     """Multiplications for a pair, about: of the layers, and of the softmax.
 
     Every token passes once through the weights of its stack, and every target token
-    once through a row of weights for each entry. Attention's scores are left out: at
+    once through a row of weights for each entry. (The keys and values of cross-attention
+    are made of source tokens, but counted here.) Attention's scores are left out: at
     these lengths they are about a hundredth.
     """
     encoder, decoder = stack_sizes()
