@@ -510,9 +510,9 @@ def cost(size: int, source: float, target: float) -> tuple[float, float]:
     """Multiplications for a pair, about: of the layers, and of the softmax.
 
     Every token passes once through the weights of its stack, and every target token
-    once through a row of weights for each entry. (The keys and values of cross-attention
-    are made of source tokens, but counted here.) Attention's scores are left out: at
-    these lengths they are about a hundredth.
+    once through a row of weights for each entry. (The keys and values of
+    cross-attention are made of source tokens, but counted with the target.) Attention's
+    scores are left out: at these lengths they are about a hundredth.
     """
     encoder, decoder = stack_sizes()
     return source * encoder + target * decoder, target * size * 512
