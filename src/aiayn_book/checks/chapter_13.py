@@ -6,11 +6,11 @@ from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
 def _cut(
-    lengths: Sequence[int], places: int, *, extra: int = 0, strict: bool = False
+    lengths: Sequence[int], slots: int, *, extra: int = 0, strict: bool = False
 ) -> tuple[int, ...]:
     """Try every number of rows for each batch."""
     batches, rest = [], list(lengths)
-    most = places - strict
+    most = slots - strict
     while rest:
         fitting = [n for n in range(1, len(rest) + 1) if n * rest[n - 1] <= most]
         rows = min(max(fitting, default=1) + extra, len(rest))
@@ -19,10 +19,10 @@ def _cut(
     return tuple(batches)
 
 
-def _cut_by_tokens(lengths: Sequence[int], places: int) -> tuple[int, ...]:
+def _cut_by_tokens(lengths: Sequence[int], slots: int) -> tuple[int, ...]:
     batches, held, rows = [], 0, 0
     for length in lengths:
-        if rows and held + length > places:
+        if rows and held + length > slots:
             batches.append(rows)
             held = rows = 0
         held, rows = held + length, rows + 1
@@ -31,7 +31,7 @@ def _cut_by_tokens(lengths: Sequence[int], places: int) -> tuple[int, ...]:
 
 cut = FunctionCheck(
     exercise="13.1",
-    reference=lambda lengths, places: _cut(lengths, places),
+    reference=lambda lengths, slots: _cut(lengths, slots),
     cases=lambda: [
         ([2, 3, 3, 4, 6, 6, 9, 10], 12),
         ([1, 1, 1, 5, 5, 5, 5], 10),
@@ -41,19 +41,19 @@ cut = FunctionCheck(
     mistakes=(
         Mistake(
             _cut_by_tokens,
-            "these are real tokens. Padding takes places too: count rows times the "
+            "these are real tokens. Padding takes slots too: count rows times the "
             "longest.",
         ),
         Mistake(
-            lambda lengths, places: _cut(lengths, places, strict=True),
-            "a rectangle of exactly so many places still fits.",
+            lambda lengths, slots: _cut(lengths, slots, strict=True),
+            "a rectangle of exactly so many slots still fits.",
         ),
         Mistake(
-            lambda lengths, places: _cut(lengths, places, extra=1),
+            lambda lengths, slots: _cut(lengths, slots, extra=1),
             "each batch has a row too many: look before you add it.",
         ),
         Mistake(
-            lambda lengths, places: _cut(lengths, places)[:-1],
+            lambda lengths, slots: _cut(lengths, slots)[:-1],
             "the last batch is missing. It is closed by the end of the list.",
         ),
     ),
@@ -61,11 +61,11 @@ cut = FunctionCheck(
 
 padding = ValueCheck(
     exercise="13.2",
-    reference=lambda: (3 - 2) + (8 - 4) + (10 - 9),
+    reference=lambda: (3 - 2) + (7 - 4) + (12 - 9),
     mistakes=(
-        Mistake(18, "that is the padding as they come. Sort them first."),
-        Mistake(42, "those are all places. How many of them are padding?"),
-        Mistake(36, "those are the real tokens. The padding is what they leave."),
+        Mistake(19, "that is the padding as they come. Sort them first."),
+        Mistake(44, "those are all slots. How many of them are padding?"),
+        Mistake(37, "those are the real tokens. The padding is what they leave."),
     ),
 )
 
@@ -87,6 +87,6 @@ memory = ValueCheck(
             "as they come",
             "its batches are large, but all about equally: each holds a long sentence.",
         ),
-        Mistake("by tokens", "its batches all have nearly the same number of places."),
+        Mistake("by tokens", "its batches all have nearly the same number of slots."),
     ),
 )
