@@ -429,6 +429,14 @@ def best_untold(model: Recaller, name: str, pairs: int) -> tuple[float, float]:
     return knows[relayed].float().mean().item(), best
 
 
+def check_relays(models: Mapping[str, Recaller]) -> None:
+    """Assert that the best models pass one pair on without a question's help."""
+    for name, share_told in (("window", 0.25), ("strided", 0.5)):
+        share, best = best_untold(models[name], name, 1)
+        assert abs(share - share_told) < 0.1
+        assert best > 0.9
+
+
 def state_chart(models: Mapping[str, Recaller]) -> alt.LayerChart:
     """Linear attention with states of two sizes, over the number of pairs."""
     trials = recall_trials(models)
