@@ -81,11 +81,6 @@ def first_reached(mask: Tensor) -> Tensor:
         first[seen & ~before] = layers
 
 
-def deepest(mask: Tensor) -> int:
-    """The layers until the last of the pairs that can meet at all has met."""
-    return int(first_reached(mask).max())
-
-
 # Linear attention, written in three ways; q and k are features already.
 
 
