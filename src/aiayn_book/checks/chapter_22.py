@@ -66,12 +66,12 @@ fixed_mask = FunctionCheck(
         ),
         Mistake(
             _strided,
-            "that is the strided pattern. Here the columns stand at fixed places, "
+            "that is the strided pattern. Here the columns stand at fixed positions, "
             "whatever the query.",
         ),
         Mistake(
             _rows_and_columns_swapped,
-            "your query looks ahead. Rows are queries and columns are keys.",
+            "your query sees what comes after it. Rows are queries, columns are keys.",
         ),
     ),
 )
@@ -128,10 +128,10 @@ write_over = FunctionCheck(
         ),
         Mistake(
             _forgotten,
-            "your state forgets all other keys: those at right angles to this one keep "
-            "their values.",
+            "your state forgets all other keys, but those orthogonal to this one "
+            "should keep their values.",
         ),
-        Mistake(_erased, "you took the old value out: now write the new one."),
+        Mistake(_erased, "the old value is gone, but the new one is not written."),
         Mistake(
             _the_wrong_way,
             "your state moves away from the new value: write what is missing, and that "
@@ -154,7 +154,10 @@ twice = ValueCheck(
     exercise="22.4",
     reference=lambda: (2, 4),
     mistakes=(
-        Mistake((2, 2), "each query still meets each key: how many pairs are there?"),
+        Mistake(
+            (2, 2),
+            "each query still has a score for each key: how many pairs are there?",
+        ),
         Mistake((4, 4), "that is attention step by step, which writes the map."),
         Mistake((4, 2), "the other way round: first the memory, then the work."),
         Mistake((1, 4), "what goes in and comes out doubles as well."),
@@ -167,10 +170,13 @@ creeping = ValueCheck(
     mistakes=(
         Mistake(
             (14, 2),
-            "that is chapter 12's centred window, which looks half as far to each "
-            "side. This one spends all its r places on looking back.",
+            "that is chapter 12's centred window, which reaches half as far to each "
+            "side. All r positions of this one lie at or behind the query.",
         ),
-        Mistake((6, 2), "r = 6 counts oneself: a layer carries a word 5 places."),
+        Mistake(
+            (6, 2),
+            "r = 6 counts the query itself: a layer moves information by 5 positions.",
+        ),
         Mistake((2, 7), "the other way round: first the window."),
         Mistake((7, 1), "in one layer the strided pattern leaves gaps."),
         Mistake((7, 7), "the strided pattern reaches far columns: count again."),
