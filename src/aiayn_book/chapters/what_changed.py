@@ -393,23 +393,23 @@ def blocks() -> list[Svg]:
     old = _block(
         "2017",
         pre=False,
-        norm=("LayerNorm", [(1, "after the sum"), (2, "and subtracts the mean")]),
-        attention=("Self-attention", [(4, "a key for each query"), (0, "head")]),
+        norm=("LayerNorm", [(1, "after the sum"), (2, "subtracts the mean")]),
+        attention=("Self-attention", [(4, "one key for each"), (0, "query head")]),
         network=("Feed-forward", [(5, "ReLU")]),
-        position=[(3, "positions added once")],
+        position=[(3, "adds positions once")],
         stacks=[(6, "two stacks: encoder"), (0, "and decoder")],
     )
     new = _block(
         "today",
         pre=True,
-        norm=("RMSNorm", [(1, "before the sub-layer"), (2, "and only divides")]),
+        norm=("RMSNorm", [(1, "before a sub-layer"), (2, "and only divides")]),
         attention=(
             "Causal self-\nattention",
             [(3, "rotates q and k"), (4, "shares keys")],
         ),
         network=("Feed-forward", [(5, "gated: SwiGLU")]),
         position=[],
-        stacks=[(6, "one stack, the decoder")],
+        stacks=[(6, "one stack")],
     )
     return [old, new]
 
