@@ -443,7 +443,8 @@ def _block(
         split = base - _PITCH * level
         box, plus = split - (76 if pre else 40), split - (118 if pre else 82)
         norms = split - (32 if pre else 116)
-        drawing.arrow((x, split + 4), (x, box + 22), head=not pre)
+        below = norms + 13 if pre else box + 22
+        drawing.arrow((x, split + 4), (x, below))
         role = "value" if level else "weight"
         drawing.box(x, box, label, width=116, height=44, role=role)
         drawing.arrow((x, box - 22), (x, plus + 9))
@@ -451,7 +452,10 @@ def _block(
         drawing.arrow(
             (x, split), (_LANE, split), (_LANE, plus), (x - 9, plus), width=2.4
         )
-        drawing.arrow((x, plus - 9), (x, split - _PITCH + 4), head=False)
+        if not pre:
+            drawing.arrow((x, plus - 9), (x, norms + 13))
+        above = plus - 9 if pre else norms - 13
+        drawing.arrow((x, above), (x, split - _PITCH + 4), head=False)
         drawing.box(x, norms, norm[0], width=116, height=26)
         if pre:
             drawing.arrow((x, norms - 13), (x, box + 22))
@@ -619,7 +623,7 @@ def without_map(found: Mapping[str, Mapping[str, Sequence[float]]]) -> Svg:
 
 def two_norms() -> Svg:
     """What LayerNorm and RMSNorm make of the point (1, 7)."""
-    drawing = Diagram(350, 262)
+    drawing = Diagram(350, 276)
     x0, y0, unit = 190, 226, 27
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -642,7 +646,7 @@ def two_norms() -> Svg:
     drawing.text(*at(0.75, 1.1), "(0.2, 1.4)", anchor="start", role="query")
     drawing.text(*at(-1.6, 1.0), "LayerNorm", anchor="end", role="key", bold=True)
     drawing.text(*at(-1.6, 0.35), "(−1, 1)", anchor="end", role="key")
-    drawing.text(*at(-3.1, 3.4), "minus the mean", anchor="end", role="key")
+    drawing.text(*at(-3.25, 2.75), "minus the mean", anchor="end", role="key")
     return drawing.finish(
         "Two norms of one point",
         "The point (1, 7) in a plane. RMSNorm shortens its arrow to the length √2 and "
@@ -662,7 +666,7 @@ def two_gates() -> list[Svg]:
     gate, value = torch.tensor(GATED_BY), torch.tensor(VALUED_AT)
     rows = [
         [("x W₁", gate, "key"), ("[x W₁ > 0]", (gate > 0).float(), "query")],
-        [("x W_value", value, "key"), ("SiLU(x W_gate)", F.silu(gate), "query")],
+        [("value", value, "key"), ("SiLU(gate)", F.silu(gate), "query")],
     ]
     named = (("2017: it gates itself", "max(0, x W₁)"), ("SwiGLU", "the product"))
     drawings = []
@@ -974,30 +978,28 @@ def cache_bytes(
     return layers * 2 * key_heads * d_k * tokens * a_number
 
 
-def shared_heads() -> list[Svg]:
+def shared_heads() -> Svg:
     """Eight query heads with eight, two and one key and value heads."""
-    names = {8: "multi-head (2017)", 2: "grouped", 1: "multi-query"}
-    drawings = []
-    for groups, name in names.items():
-        drawing = Diagram(220, 156)
-        drawing.text(110, 12, name, bold=True)
+    names = {8: "multi-head\n2017", 2: "grouped", 1: "multi-query"}
+    drawing = Diagram(350, 290)
+    for row, (groups, name) in enumerate(names.items()):
+        top = 20 + 94 * row
+        for line, words in enumerate(name.split("\n")):
+            drawing.text(6, top + 20 * line + 12, words, anchor="start", bold=not line)
+        drawing.text(6, top + 56, f"{groups} in the cache", anchor="start", role="key")
+        share = 8 // groups
         for head in range(8):
-            x = 26 + 24 * head
-            share = 8 // groups
-            key = 26 + 24 * (head // share * share + (share - 1) / 2)
-            drawing.arrow((x, 52), (key, 104), head=False, width=1.2)
-            drawing.dot(x, 46, role="query", radius=8)
-            drawing.dot(key, 110, role="key", radius=8)
-        drawing.text(110, 142, f"{groups} in the cache", role="key")
-        drawings.append(
-            drawing.finish(
-                f"Eight query heads, {groups} key head{'s' if groups > 1 else ''}",
-                f"Eight dots above for the query heads, {groups} below for the key and "
-                "value heads; lines join each query head with the key head that it "
-                "uses.",
-            )
-        )
-    return drawings
+            x = 136 + 29 * head
+            key = 136 + 29 * (head // share * share + (share - 1) / 2)
+            drawing.arrow((x, top + 8), (key, top + 48), head=False, width=1.2)
+            drawing.dot(x, top, role="query", radius=8)
+            drawing.dot(key, top + 56, role="key", radius=8)
+    return drawing.finish(
+        "Eight query heads with eight, two and one key heads",
+        "Three rows. In each, eight dots for the query heads stand above eight, two or "
+        "one for the key heads with their value heads; lines join each query head with "
+        "the key head that it uses.",
+    )
 
 
 # Attention by tiles: what is ever held.
@@ -1119,26 +1121,26 @@ def memory_chart() -> alt.LayerChart:
 
 def who_attends() -> list[Svg]:
     """Who may attend to whom, with two stacks and with one."""
-    words = ["the", "cat", "⟨s⟩", "die", "Katze"]
+    words = ["the", "cat", "start", "die", "Katze"]
     causal = causal_mask(5).double()
     two = causal.clone()
     two[:, :2] = 1.0
     drawings = []
     for name, mask in (("two stacks (2017)", two), ("one stack", causal)):
-        drawing = Diagram(270, 200)
-        drawing.text(160, 12, name, bold=True)
+        drawing = Diagram(330, 204)
+        drawing.text(192, 12, name, bold=True)
         drawing.grid(
-            160,
+            192,
             122,
             0.75 * mask,
-            cell=42,
+            cell=50,
             tall=28,
             digits=None,
             rows=words,
             columns=words,
         )
-        drawing.arrow((55, 108), (265, 108), head=False, width=2)
-        drawing.arrow((139, 52), (139, 192), head=False, width=2)
+        drawing.arrow((67, 108), (317, 108), head=False, width=2)
+        drawing.arrow((167, 52), (167, 192), head=False, width=2)
         drawings.append(
             drawing.finish(
                 name.capitalize(),

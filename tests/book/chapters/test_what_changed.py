@@ -22,7 +22,7 @@ from tests.book.chapters.drawings import check_words, texts
 DRAWINGS = {
     "blocks": chapter.blocks,
     "gates": chapter.two_gates,
-    "shared heads": chapter.shared_heads,
+    "shared heads": lambda: [chapter.shared_heads()],
     "who attends": chapter.who_attends,
     "norms": lambda: [chapter.two_norms()],
 }
