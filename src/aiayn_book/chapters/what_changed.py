@@ -624,7 +624,7 @@ def without_map(found: Mapping[str, Mapping[str, Sequence[float]]]) -> Svg:
 def two_norms() -> Svg:
     """What LayerNorm and RMSNorm make of the point (1, 7)."""
     drawing = Diagram(350, 276)
-    x0, y0, unit = 190, 226, 27
+    x0, y0, unit = 212, 226, 27
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + unit * x, y0 - unit * y
@@ -720,14 +720,14 @@ DEGREES, OF_QUERY, OF_KEY = 30, 20, 80
 
 def turning_arrows() -> alt.HConcatChart:
     """A query and a key as arrows, and their score by position; two sliders."""
-    at = {"scale": alt.Scale(domain=[-1.35, 1.35]), "axis": None}
+    at = {"scale": alt.Scale(domain=[-1.5, 1.5]), "axis": None}
 
     def arrow(words: str, degrees: str, colour: str, dash: list[int], dy: int) -> Any:
         end = alt.Chart(alt.Data(values=[{"label": words}])).transform_calculate(
             x=f"cos(({degrees}) * PI / 180)",
             y=f"sin(({degrees}) * PI / 180)",
-            far_x="datum.x * 1.2",
-            far_y="datum.y * 1.2",
+            far_x="datum.x * 1.3",
+            far_y="datum.y * 1.3",
         )
         line = end.mark_rule(color=colour, strokeWidth=4, strokeDash=dash)
         text = end.mark_text(fontStyle="italic", dy=dy)
@@ -754,8 +754,8 @@ def turning_arrows() -> alt.HConcatChart:
     )
     of_key = f"{OF_KEY} + position * {DEGREES}"
     of_query = f"{OF_QUERY} + (position + offset) * {DEGREES}"
-    arrows = rim + arrow("key", of_key, KEY.mark, [1, 0], dy=8)
-    arrows += arrow("query", of_query, QUERY.mark, [7, 6], dy=-8)
+    arrows = rim + arrow("key", of_key, KEY.mark, [1, 0], dy=0)
+    arrows += arrow("query", of_query, QUERY.mark, [7, 6], dy=0)
     query_at, key_at = f"(datum.n + offset) * {DEGREES}", f"datum.n * {DEGREES}"
     added = [  # the four terms; the paper's layout has the sine first
         f"cos({OF_QUERY - OF_KEY} * PI / 180)",
@@ -787,7 +787,7 @@ def turning_arrows() -> alt.HConcatChart:
     dots = here.mark_circle(size=110, opacity=1).encode(x=x, y=y, color=colour)
     values = (
         here.transform_filter("datum.positions == 'rotated'")
-        .mark_text(dy=-16)
+        .mark_text(dy=18)
         .encode(x=x, y=y, text=alt.Text("score:Q", format=".2f"))
     )
     return (
