@@ -18,6 +18,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import torch
+from pandas.io.formats.style import Styler
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -1350,7 +1351,7 @@ _ELSEWHERE = {
 }
 
 
-def one_table() -> pd.DataFrame:
+def one_table() -> Styler:
     """Change by change: year, cost, gain here, and what its authors reported."""
     rows = {}
     for name, (year, cost, elsewhere) in _ELSEWHERE.items():
@@ -1371,7 +1372,8 @@ def one_table() -> pd.DataFrame:
     ]
     columns = ["year", "what it costs", "loss here", "reported elsewhere"]
     table = pd.DataFrame.from_dict(rows, "index", columns=columns)
-    return table.rename_axis("change")
+    left = {"text-align": "left", "vertical-align": "top"}
+    return table.rename_axis("change").style.set_properties(**left)
 
 
 # Muon, an optimizer for matrices.
