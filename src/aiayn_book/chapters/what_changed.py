@@ -1309,68 +1309,59 @@ def rates_chart() -> alt.LayerChart:
 
 _ELSEWHERE = {
     "pre-norm": (
-        "2017 (the authors' code)",
         "one more norm on top",
         "deep stacks train without a warm-up (Xiong and others, 2020)",
     ),
     "RMSNorm": (
-        "2019",
         "nothing; half of LayerNorm's parameters",
         "equal quality in less time (Zhang and Sennrich, 2019)",
     ),
     "SwiGLU": (
-        "2017, 2020",
         "a third matrix, so a narrower layer",
         "a slightly lower loss at equal size (Shazeer, 2020)",
     ),
     "rotary": (
-        "2021",
         "a rotation in every layer",
         "faster training (Su and others, 2021)",
     ),
     "2 key heads": (
-        "2023",
         "half of the keys; half of the cache",
         "nearly the same quality, faster writing (Ainslie and others, 2023)",
     ),
     "1 key head": (
-        "2019",
         "a quarter of the keys; a quarter of the cache",
         "a little quality for much faster writing (Shazeer, 2019)",
     ),
     "decoder only": (
-        "2018",
         "the source is read from left to right",
         "one model for every task that is text (Radford and others, 2018)",
     ),
     "all together": (
-        "by 2023",
         "all of the above, with 2 key heads",
         "the block of Llama 2 (Touvron and others, 2023)",
     ),
 }
+"""What each change costs, and what its authors reported."""
 
 
 def one_table() -> Styler:
-    """Change by change: year, cost, gain here, and what its authors reported."""
+    """Change by change: cost, gain here, and what its authors reported."""
     rows = {}
-    for name, (year, cost, elsewhere) in _ELSEWHERE.items():
+    for name, (cost, elsewhere) in _ELSEWHERE.items():
         ratio, low, high = gains()[name].ratio()
         here = f"× {ratio:.2f} ({low:.2f} to {high:.2f}): {gains()[name].verdict()}"
-        rows[name] = [year, cost, here, elsewhere]
+        rows[name] = [cost, here, elsewhere]
     rows["attention by tiles"] = [
-        "2018 to 2022",
         "in training, scores computed twice",
         "the same numbers",
         "several times faster on a GPU (Dao and others, 2022)",
     ]
     rows["cache"] = [
-        "not in the paper",
         "memory for each token",
         "the same numbers",
         "",
     ]
-    columns = ["year", "what it costs", "loss here", "reported elsewhere"]
+    columns = ["what it costs", "loss here", "reported elsewhere"]
     table = pd.DataFrame.from_dict(rows, "index", columns=columns)
     left = {"text-align": "left", "vertical-align": "top"}
     return table.rename_axis("change").style.set_properties(**left)
