@@ -1033,21 +1033,6 @@ def tiled_attention(
     return context / total.clamp(min=1e-30)  # zeros: saw none
 
 
-class Tiled(MultiHeadAttention):
-    """The paper's attention, computed by tiles of three keys."""
-
-    def attention(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: Tensor | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
-        """The context, and no weights, which are never held."""
-        return tiled_attention(queries, keys, values, mask, tile=3), None
-
-
 class _Largest(TorchDispatchMode):
     """Watches how large a tensor ever is."""
 
