@@ -125,6 +125,29 @@ def test_the_optimizers_had_the_grammars_recipe():
     assert len({str(run["machine"]) for run in record["runs"]}) == 1
 
 
+def test_the_changes_had_two_rates_and_then_the_better_one():
+    """Chapter 21 compares them: all variants of a seed saw the same batches."""
+    record = load_record("changes")
+    found = Counter(
+        (run["variant"], run["rate"], run["seed"]) for run in record["runs"]
+    )
+    assert max(found.values()) == 1
+    assert set(record["parameters"]) == {variant for variant, *_ in found}
+    for variant in record["parameters"]:
+        both = {
+            rate: {s for v, r, s in found if (v, r) == (variant, rate)}
+            for rate in (0.004, 0.008)
+        }
+        assert sorted(map(len, both.values())) == [2, 4]
+    smallest, largest = (
+        min(record["parameters"].values()),
+        max(record["parameters"].values()),
+    )
+    assert largest / smallest < 1.01
+    for run in record["runs"]:
+        assert [step for step, _ in run["validation"]] == list(range(100, 801, 100))
+
+
 def test_table_3_s_record_holds_runs_that_can_be_compared():
     """Any number of runs will do; base must be among them, and none twice."""
     record = load_record("table3")

@@ -12,6 +12,7 @@ import book_pdf
 import make_slides
 import project
 import readme
+import record_changes
 import record_heads
 import record_live
 import record_optimizers
@@ -138,6 +139,7 @@ def test_a_record_goes_on_only_with_what_it_began_with(tmp_path):
 @pytest.mark.parametrize(
     ("tool", "work"),
     [
+        (record_changes, "run_one"),
         (record_heads, "run"),
         (record_optimizers, "run_one"),
         (record_parsing, "run_one"),

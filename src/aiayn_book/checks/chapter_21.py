@@ -123,11 +123,11 @@ cache_slides = ValueCheck(
         Mistake((False, True), "the other way round: first rotary, then sinusoids."),
         Mistake(
             (True, True),
-            "a key made from word plus sinusoid holds its old place for good.",
+            "a key made from word plus sinusoid keeps its old position.",
         ),
         Mistake(
             (False, False),
-            "with rotary positions, what does a score depend on if both places "
+            "with rotary positions, what does a score depend on if both positions "
             "fall by one?",
         ),
     ),
@@ -137,7 +137,7 @@ best_offset = ValueCheck(
     exercise="21.5",
     reference=lambda: 2,
     mistakes=(
-        Mistake(-2, "the sign: how many places *after* the key stands the query?"),
+        Mistake(-2, "the sign: how many positions *after* the key stands the query?"),
         Mistake(0, "with no offset the arrows are still 60° apart. Turn the query."),
         Mistake(4, "you went past it: the arrows are 60° apart again."),
     ),
