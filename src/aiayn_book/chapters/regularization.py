@@ -190,6 +190,7 @@ class Run:
 
 
 @cache
+@torch.enable_grad()
 def run(
     pairs: int,
     dropout: float = 0.0,
@@ -350,9 +351,9 @@ class Heated:
 
 @cache
 @torch.no_grad()
-def heated(smoothing: float, seed: int) -> Heated:
+def heated(pairs: int, smoothing: float, seed: int) -> Heated:
     """Choose a temperature on one half of the held-out pairs, measure on the other."""
-    model = run(everything(), smoothing=smoothing, seed=seed).model
+    model = run(pairs, smoothing=smoothing, seed=seed).model
     held_out = corpus().held_out
     one, other = ((held_out[0][i::2], held_out[1][i::2]) for i in (0, 1))
     chosen = best_temperature(*predict(model, one))
@@ -364,11 +365,16 @@ def heated(smoothing: float, seed: int) -> Heated:
     return Heated(chosen, before, after, tuple(losses))
 
 
-def cost_of_smoothing() -> tuple[list[float], list[float]]:
+def cost_of_smoothing(pairs: int) -> tuple[list[float], list[float]]:
     """What smoothing adds to the loss, before and after the temperature, by seed."""
-    pairs = [(heated(EPSILON, seed), heated(0.0, seed)) for seed in SEEDS]
-    before = [smooth.before - plain.before for smooth, plain in pairs]
-    return before, [smooth.after - plain.after for smooth, plain in pairs]
+    both = [(heated(pairs, EPSILON, seed), heated(pairs, 0.0, seed)) for seed in SEEDS]
+    before = [smooth.before - plain.before for smooth, plain in both]
+    return before, [smooth.after - plain.after for smooth, plain in both]
+
+
+def temperatures(pairs: int, smoothing: float) -> list[float]:
+    """The temperature that each seed's model chose."""
+    return [heated(pairs, smoothing, seed).chosen for seed in SEEDS]
 
 
 def calibration_error(confidence: Tensor, hit: Tensor, bins: int = 10) -> float:
@@ -931,7 +937,7 @@ def temperature_chart() -> alt.LayerChart:
         for e, name in NAMES.items()
         for seed in SEEDS
         for T, loss in zip(
-            TEMPERATURES.tolist(), heated(e, seed).losses, strict=True
+            TEMPERATURES.tolist(), heated(everything(), e, seed).losses, strict=True
         )
         if T < 1.5
     ]  # fmt: skip
