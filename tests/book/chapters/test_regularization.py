@@ -213,3 +213,11 @@ def test_the_row_of_the_paper_is_drawn_as_printed():
     found = {(row["label"], row["perplexity"], row["BLEU"]) for row in values}
     assert len(found) == 5
     assert {("ε = 0", 4.67, 25.3), ("no dropout", 5.77, 24.6)} < found
+
+
+def test_a_training_needs_no_gradients_of_its_caller():
+    """A cell that measures without gradients may be the first to ask for a model."""
+    chapter.run.cache_clear()
+    with torch.no_grad():
+        model = chapter.run(chapter.FEW, seed=SMALL + 99).model
+    assert chapter.loss_of(model, chapter.corpus().train) < 3
