@@ -285,11 +285,11 @@ def settle_smoothing() -> None:
         return f"{mean:+.2f} ± {error:.2f}{unit}"
 
     worse, error = mean_and_error(changes(pairs, "loss"))
-    surer, surer_error = mean_and_error(changes(pairs, "confidence"))
+    drop, drop_error = mean_and_error(changes(pairs, "confidence"))
     few = changes(FEW, "loss")
     settle(
         "s5.4-smoothing-perplexity",
-        holds=worse > 2 * error and surer < -2 * surer_error,
+        holds=worse > 2 * error and drop < -2 * drop_error,
         expected="a higher plain loss and less confidence, beyond 2 standard "
         "errors, on held-out pairs",
         measured=f"{pairs} pairs, five seeds: loss {told('loss', ' nats')} (by mixing "
@@ -300,7 +300,7 @@ def settle_smoothing() -> None:
         "confidence?'",
         sample=f"five seeds, paired, {len(corpus().german)} held-out pairs",
         detects=f"{smallest_effect(error):.3f} nats and "
-        f"{smallest_effect(surer_error):.2f} points of confidence",
+        f"{smallest_effect(drop_error):.2f} points of confidence",
     )
     better = {
         measure: mean_and_error(both_sizes(measure))
@@ -703,7 +703,7 @@ def pull_on_the_logits() -> Svg:
     drawing = Diagram(356, 292)
     target = smoothed([2], 5, EPSILON)[0]
     confidences = (0.5, 0.92, 0.99)
-    heads = ("less sure", "as the target", "surer")
+    heads = ("too low", "as the target", "too high")
     for x, confidence, head in zip((130, 220, 310), confidences, heads, strict=True):
         p = torch.full((5,), (1 - confidence) / 4)
         p[2] = confidence
