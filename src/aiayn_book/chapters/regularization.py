@@ -687,7 +687,7 @@ def loss_by_confidence() -> alt.LayerChart:
     layers = [
         lines,
         mark.mark_point(filled=True, size=90, opacity=1, color=KEY.mark),
-        mark.mark_text(dy=-14).encode(text="words:N"),
+        mark.mark_text(dy=19).encode(text="words:N"),
     ]
     return alt.LayerChart(layer=layers).properties(
         width="container",
@@ -802,12 +802,12 @@ def floor_chart() -> alt.LayerChart:
     )
 
 
-ROW_D = {  # row: what is varied, the label, where it stands
-    "D label_smoothing=0.0": ("label smoothing", "ε = 0", "left"),
-    "base": ("label smoothing", "base: both 0.1", "left"),
-    "D label_smoothing=0.2": ("label smoothing", "ε = 0.2", "left"),
-    "D dropout=0.0": ("dropout", "no dropout", "right"),
-    "D dropout=0.2": ("dropout", "dropout 0.2", "left"),
+ROW_D = {  # row: its label in the chart
+    "D label_smoothing=0.0": "ε = 0",
+    "base": "base: both 0.1",
+    "D label_smoothing=0.2": "ε = 0.2",
+    "D dropout=0.0": "no dropout",
+    "D dropout=0.2": "dropout 0.2",
 }
 
 
@@ -828,8 +828,7 @@ def row_d() -> alt.LayerChart:
             "BLEU": paper.TABLE_3[name].bleu,
             "varied": varied,
             "order": order,
-            "label": ROW_D[name][1],
-            "side": ROW_D[name][2],
+            "label": ROW_D[name],
         }
         for varied, names in (("label smoothing", smoothing), ("dropout", dropout))
         for order, name in enumerate(names)
@@ -840,6 +839,7 @@ def row_d() -> alt.LayerChart:
             "perplexity:Q",
             title="perplexity (lower is better)",
             scale=alt.Scale(domain=[4.4, 6.1], nice=False),
+            axis=alt.Axis(values=[4.5, 5, 5.5, 6], format=".1f"),
         ),
         y=alt.Y(
             "BLEU:Q",
@@ -862,13 +862,17 @@ def row_d() -> alt.LayerChart:
         order="order:Q",
     )
     points = base.mark_point(filled=True, size=80, opacity=1, color=NEUTRAL.mark)
-    above = base.transform_filter("datum.varied == 'label smoothing'")
-    below = base.transform_filter("datum.varied == 'dropout' && datum.order != 1")
+    beside = base.transform_filter("datum.label == 'dropout 0.2'")
+    below = base.transform_filter("indexof(['ε = 0', 'no dropout'], datum.label) >= 0")
+    above = base.transform_filter(
+        "datum.varied == 'label smoothing' && datum.label != 'ε = 0'"
+    )  # the base model is in both rows
     layers = [
         drawn.mark_line(),
         points.encode(tooltip=["label:N", "perplexity:Q", "BLEU:Q"]),
         above.mark_text(dy=-14).encode(text="label:N"),
-        below.mark_text(dy=16).encode(text="label:N"),
+        below.mark_text(dy=17).encode(text="label:N"),
+        beside.mark_text(dx=9, align="left").encode(text="label:N"),
     ]
     return alt.LayerChart(layer=layers).properties(
         width="container",
@@ -908,15 +912,21 @@ def _change_chart(measure: str, title: str) -> alt.LayerChart:
                 "high": mean + 2 * error,
             }
         )
-    y = alt.Y("pairs:N", title=None, sort=list(sizes), axis=alt.Axis(ticks=False))
-    x = alt.X("change:Q", title=title)
+    y = alt.Y(
+        "pairs:N",
+        title=None,
+        sort=list(sizes),
+        axis=alt.Axis(ticks=False, labelPadding=8),
+    )
+    wide = alt.Scale(padding=8)
+    x = alt.X("change:Q", title=title, scale=wide)
     base = alt.Chart(alt.Data(values=means)).encode(y=y)
     zero = alt.Chart(alt.Data(values=[{"change": 0}])).encode(x=x)
     dots = alt.Chart(alt.Data(values=points)).encode(x=x, y=y)
     layers = [
         zero.mark_rule(strokeDash=[4, 3], color=NEUTRAL.mark),
         base.mark_rule(strokeWidth=3, color=KEY.mark)
-        .encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        .encode(x=alt.X("low:Q", title=title, scale=wide), x2="high:Q"),
         dots.mark_point(size=45, opacity=0.8, color=NEUTRAL.mark),
         base.mark_point(filled=True, size=110, opacity=1, color=KEY.mark)
         .encode(x=x, tooltip=[alt.Tooltip("change:Q", format="+.2f")]),
@@ -939,7 +949,7 @@ def temperature_chart() -> alt.LayerChart:
         for T, loss in zip(
             TEMPERATURES.tolist(), heated(everything(), e, seed).losses, strict=True
         )
-        if T < 1.5
+        if T < 1.25
     ]  # fmt: skip
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("temperature:Q", title="temperature T", scale=alt.Scale(zero=False)),
@@ -1109,7 +1119,7 @@ def _places_of(side: str, sub_layers: Sequence[str]) -> Svg:
     drawing = Diagram(336, height + 10)
     bottom = height - 72
     drawing.text(centre, 14, side, bold=True)
-    drawing.frame(38, 30, 292, step * len(sub_layers) + 4)
+    drawing.frame(38, 30, 292, step * len(sub_layers) + 10)
     drawing.text(20, 46, "6 ×", bold=True)
     for i, name in enumerate(sub_layers):
         y = bottom - step * i - 20  # of the sub-layer
@@ -1187,12 +1197,12 @@ def _left_out_chart(measure: str) -> alt.LayerChart:
         for name in LEFT_OUT
         for seed, entry in zip(THREE, left_out(name), strict=True)
     ]
-    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
+    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False, padding=8))
     y = alt.Y(
         "model:N",
         title=None,
         sort=list(LEFT_OUT),
-        axis=alt.Axis(ticks=False, grid=True),
+        axis=alt.Axis(ticks=False, grid=True, labelPadding=8),
     )
     base = alt.Chart(alt.Data(values=rows)).encode(y=y)
     layers = [
