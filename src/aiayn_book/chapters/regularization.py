@@ -687,7 +687,7 @@ def loss_by_confidence() -> alt.LayerChart:
     layers = [
         lines,
         mark.mark_point(filled=True, size=90, opacity=1, color=KEY.mark),
-        mark.mark_text(dy=19).encode(text="words:N"),
+        mark.mark_text(align="left", dx=-5, dy=18).encode(text="words:N"),
     ]
     return alt.LayerChart(layer=layers).properties(
         width="container",
@@ -802,12 +802,13 @@ def floor_chart() -> alt.LayerChart:
     )
 
 
+BASE = "base: both 0.1"
 ROW_D = {  # row: its label in the chart
     "D label_smoothing=0.0": "ε = 0",
-    "base": "base: both 0.1",
+    "base": BASE,
     "D label_smoothing=0.2": "ε = 0.2",
-    "D dropout=0.0": "no dropout",
-    "D dropout=0.2": "dropout 0.2",
+    "D dropout=0.0": "p = 0",
+    "D dropout=0.2": "p = 0.2",
 }
 
 
@@ -862,17 +863,14 @@ def row_d() -> alt.LayerChart:
         order="order:Q",
     )
     points = base.mark_point(filled=True, size=80, opacity=1, color=NEUTRAL.mark)
-    beside = base.transform_filter("datum.label == 'dropout 0.2'")
-    below = base.transform_filter("indexof(['ε = 0', 'no dropout'], datum.label) >= 0")
-    above = base.transform_filter(
-        "datum.varied == 'label smoothing' && datum.label != 'ε = 0'"
-    )  # the base model is in both rows
+    smoothed_more = "datum.varied == 'label smoothing' && datum.order > 0"
+    above = base.transform_filter(smoothed_more)  # the base model is in both rows
+    below = base.transform_filter(f"!({smoothed_more}) && datum.label != '{BASE}'")
     layers = [
         drawn.mark_line(),
         points.encode(tooltip=["label:N", "perplexity:Q", "BLEU:Q"]),
         above.mark_text(dy=-14).encode(text="label:N"),
-        below.mark_text(dy=17).encode(text="label:N"),
-        beside.mark_text(dx=9, align="left").encode(text="label:N"),
+        below.mark_text(dy=18).encode(text="label:N"),
     ]
     return alt.LayerChart(layer=layers).properties(
         width="container",

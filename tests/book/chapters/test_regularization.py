@@ -212,7 +212,7 @@ def test_the_row_of_the_paper_is_drawn_as_printed():
     values = chart["layer"][0].get("data", chart.get("data"))["values"]
     found = {(row["label"], row["perplexity"], row["BLEU"]) for row in values}
     assert len(found) == 5
-    assert {("ε = 0", 4.67, 25.3), ("no dropout", 5.77, 24.6)} < found
+    assert {("ε = 0", 4.67, 25.3), ("p = 0", 5.77, 24.6)} < found
 
 
 def test_a_training_needs_no_gradients_of_its_caller():
