@@ -189,8 +189,6 @@ class Run:
     """Step, loss on a hundred training pairs, loss on a hundred held-out pairs."""
 
 
-@cache
-@torch.enable_grad()
 def run(
     pairs: int,
     dropout: float = 0.0,
@@ -199,6 +197,15 @@ def run(
     seed: int = SEEDS[0],
 ) -> Run:
     """Train on the first so many pairs; every run is trained once."""
+    return _trained(pairs, dropout, smoothing, warm_up, seed)
+
+
+@cache
+@torch.enable_grad()
+def _trained(
+    pairs: int, dropout: float, smoothing: float, warm_up: bool, seed: int
+) -> Run:
+    """The run of these settings; called by position, so that it is found again."""
     train, held_out = corpus().train, corpus().held_out
     known, new = (tuple(side[:100] for side in s) for s in (train, held_out))
     draw = torch.Generator().manual_seed(seed)

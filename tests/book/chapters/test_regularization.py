@@ -98,11 +98,18 @@ def test_how_often_a_training_sees_a_pair():
 def test_a_seed_decides_a_training():
     """Paired runs have the same weights at first; a repeated run the same at last."""
     once = chapter.run(chapter.FEW, smoothing=0.1, seed=SMALL)
-    chapter.run.cache_clear()
+    chapter._trained.cache_clear()
     again = chapter.run(chapter.FEW, smoothing=0.1, seed=SMALL)
     assert once.model is not again.model
     pairs = zip(once.model.parameters(), again.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_a_run_is_found_however_it_is_asked_for():
+    """Each training of the chapter happens once."""
+    once = chapter.run(chapter.FEW, seed=SMALL)
+    assert once is chapter.run(chapter.FEW, 0.0, 0.0, True, SMALL)
+    assert once is chapter.run(chapter.FEW, smoothing=0.0)
 
 
 def test_a_smoothed_training_loss_can_be_above_a_plain_held_out_one():
@@ -217,7 +224,7 @@ def test_the_row_of_the_paper_is_drawn_as_printed():
 
 def test_a_training_needs_no_gradients_of_its_caller():
     """A cell that measures without gradients may be the first to ask for a model."""
-    chapter.run.cache_clear()
+    chapter._trained.cache_clear()
     with torch.no_grad():
         model = chapter.run(chapter.FEW, seed=SMALL + 99).model
     assert chapter.loss_of(model, chapter.corpus().train) < 3
