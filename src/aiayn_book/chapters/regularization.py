@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import altair as alt
@@ -174,8 +174,8 @@ def rate_at(step: int, warm_up: bool = True) -> float:
 
 def new_model(dropout: float) -> Transformer:
     """One layer on each side, 64 wide."""
-    sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4}
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    sizes: Any = {"d_model": 64, "d_ff": 128, "num_heads": 4}
+    layers: Any = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     config = TransformerConfig(corpus().vocab_size, **sizes, **layers, dropout=dropout)
     return fast.accelerate(Transformer(config))
 
@@ -207,7 +207,7 @@ def _trained(
 ) -> Run:
     """The run of these settings; called by position, so that it is found again."""
     train, held_out = corpus().train, corpus().held_out
-    known, new = (tuple(side[:100] for side in s) for s in (train, held_out))
+    known, new = ((s[0][:100], s[1][:100]) for s in (train, held_out))
     draw = torch.Generator().manual_seed(seed)
     curve = []
     with torch.random.fork_rng(devices=[]):
@@ -463,21 +463,22 @@ class Places:
     """Name, input and output of every dropout, in the order in which they happened."""
 
 
+def _note(seen: list[Any], name: str, _: Any, args: Any, output: Any) -> None:
+    """Remember what one dropout saw."""
+    seen.append((name, args[0].detach(), output.detach()))
+
+
 @cache
 def places(attention: float = 0.0, activation: float = 0.0) -> Places:
     """Every dropout of a model with 6 + 6 layers; its weights are random."""
-    rates = {"attention_dropout": attention, "activation_dropout": activation}
+    rates: Any = {"attention_dropout": attention, "activation_dropout": activation}
     seen = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(15)
         model = Transformer(TransformerConfig(**NARROW, **rates)).train()
         for name, module in model.named_modules():
             if isinstance(module, nn.Dropout) and module.p > 0:
-                module.register_forward_hook(
-                    lambda _, args, output, name=name: seen.append(
-                        (name, args[0].detach(), output.detach())
-                    )
-                )
+                module.register_forward_hook(partial(_note, seen, name))
         source, target = torch.randint(4, 50, (2, 3, 7))
         logits = model(source, target)
     return Places(model, source, target, logits, tuple(seen))
@@ -688,7 +689,7 @@ def loss_by_confidence() -> alt.LayerChart:
         )
     )
     best = 1 - EPSILON + EPSILON / 5
-    lowest = {"lead": log_odds(best), "loss": smoothing_floor(5)}
+    lowest: dict[str, Any] = {"lead": log_odds(best), "loss": smoothing_floor(5)}
     lowest["words"] = f"minimum at {best:g}"
     mark = alt.Chart(alt.Data(values=[lowest])).encode(x=x, y=y)
     layers = [
@@ -745,7 +746,7 @@ def floor_chart() -> alt.LayerChart:
         value=EPSILON,
         bind=alt.binding_range(min=0.01, max=0.5, step=0.01, name="ε "),
     )
-    kinds = ["all tokens (torch)", "all but the right one (tensor2tensor)"]
+    kinds: list[Any] = ["all tokens (torch)", "all but the right one (tensor2tensor)"]
     wrong = "(epsilon / datum.V)"
     right = f"(1 - epsilon + {wrong})"
     torchs = f"-{right} * log({right}) - (datum.V - 1) * {wrong} * log({wrong})"
