@@ -104,8 +104,8 @@ row_sum_variance = FunctionCheck(
     mistakes=(
         Mistake(
             lambda weights, p: torch.tensor(p / (1 - p)),
-            "this is right for a row that looks at one word. What do the other rows "
-            "gain?",
+            "this is right for a row with all of its weight on one word. What do "
+            "other rows have?",
         ),
         Mistake(
             lambda weights, p: p * (1 - p) * (weights**2).sum(),
@@ -129,8 +129,9 @@ stuck = ValueCheck(
     mistakes=(
         Mistake("stuck", "compare the loss with the floor for V = 37,000."),
         Mistake(
-            "too sure",
-            "a model that is too sure pays for it: its smoothed loss would be higher.",
+            "overconfident",
+            "the smoothed loss of an overconfident model would be higher: see Figure "
+            "15.1.",
         ),
     ),
 )
