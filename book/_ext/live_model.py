@@ -9,6 +9,8 @@ says of it.
 import base64
 import itertools
 import json
+import math
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.data import Tokenizer
 from aiayn_book import records
-from aiayn_book.live import NAME, QuantisedModel, load_quantised
+from aiayn_book.live import EVERYDAY, NAME, QuantisedModel, load_quantised
 from aiayn_book.records import load_record, repeats
 
 SKELETON = Path(__file__).with_suffix(".html")
@@ -40,6 +42,8 @@ SCRIPTS = (
     "heads.js",
     "page.js",
 )
+EVERYDAY_PARTS = 12
+"""Files in which the weights of the model of everyday sentences come."""
 EXTRA_LENGTH = 10
 """A translation in the page may have so many pieces more than its source: enough for
 every sentence of the grammar, and short enough to read when the model is broken."""
@@ -130,8 +134,38 @@ def switch_name(name: str) -> str:
     return f"{USES[use]}, layer {int(layer) + 1}, head {int(head) + 1}"
 
 
-def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
-    """The record as a script: numbers in base64, everything else as it is."""
+def everyday_scripts(model: QuantisedModel) -> dict[str, str]:
+    """The model of everyday sentences: an index, and its whole numbers in parts.
+
+    They are compressed, so that the page stays small on a host that does not compress,
+    and come as scripts, which a page that is opened from a folder may load as well.
+    """
+    parameters, numbers, floats = _arrays(model)
+    packed = zlib.compress(torch.cat(numbers).numpy().tobytes(), 9)
+    size = math.ceil(len(packed) / EVERYDAY_PARTS)
+    parts = [packed[at : at + size] for at in range(0, len(packed), size)]
+    index = {
+        "config": page_config(model),
+        "parameters": parameters,
+        "pieces": pieces(model.tokenizer),
+        "floats": _base64(floats),
+        "parts": len(parts),
+    }
+    found = {"index.js": f"window.liveModel.everyday.index = {_json(index)};\n"}
+    for number, part in enumerate(parts):
+        text = base64.b64encode(part).decode()
+        found[f"{number}.js"] = (
+            f'window.liveModel.everyday.parts[{number}] = "{text}";\n'
+        )
+    return found
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _arrays(model: QuantisedModel) -> tuple[list[dict], list, list]:
+    """Names and shapes of all parameters; their whole numbers; scales and vectors."""
     parameters, numbers, floats = [], [], []
     for name, matrix in model.matrices.items():
         parameters.append({"name": name, "shape": list(matrix.numbers.shape)})
@@ -140,6 +174,12 @@ def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
     for name, vector in model.vectors.items():
         parameters.append({"name": name, "shape": list(vector.shape)})
         floats.append(vector)
+    return parameters, numbers, floats
+
+
+def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
+    """The record as a script: numbers in base64, everything else as it is."""
+    parameters, numbers, floats = _arrays(model)
     content = {
         "config": page_config(model),
         "parameters": parameters,
@@ -149,8 +189,7 @@ def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
         "numbers": _base64(numbers),
         "floats": _base64(floats),
     }
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return f"window.liveModel.record = {text};\n"
+    return f"window.liveModel.record = {_json(content)};\n"
 
 
 def page_config(model: QuantisedModel) -> dict[str, int]:
@@ -205,10 +244,15 @@ def place_record(app: Sphinx) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         script = record_script(load_quantised(), load_record(NAME))
         (folder / RECORD_SCRIPT).write_text(script, encoding="utf-8")
+        (folder / EVERYDAY).mkdir(exist_ok=True)
+        for name, text in everyday_scripts(load_quantised(EVERYDAY)).items():
+            (folder / EVERYDAY / name).write_text(text, encoding="utf-8")
 
 
 def add_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
     """Load the scripts where the model is, and nowhere else."""
+    if 'id="everyday"' in (context.get("body") or ""):
+        app.add_js_file("live/everyday.js", loading_method="defer")
     if 'id="live-model"' in (context.get("body") or ""):
         app.add_css_file("live/live.css")
         for place, name in enumerate(SCRIPTS):
