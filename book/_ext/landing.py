@@ -24,12 +24,13 @@ from aiayn.inference import translate
 from aiayn_book.claims import claims
 from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.html import escape
-from aiayn_book.live import load_live_model
+from aiayn_book.live import EVERYDAY, load_live_model, load_quantised
 
 SENTENCE = "The cow sleeps because it is tired."
 HEAD = ("cross", 1, 1)
 """Where the head is: its use, its layer and its number, counted from 0."""
 FONT = ("font-source-sans-pro", "SourceSansPro-Regular.otf")
+MODEL_PAGE = "book/live-model"
 SKELETON = Path(__file__).with_name("everyday.html")
 
 WIDTH, HEIGHT, SIZE = 600, 280, 24
@@ -199,7 +200,12 @@ class Everyday(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(SKELETON))
-        return [nodes.raw("", SKELETON.read_text(encoding="utf-8"), format="html")]
+        weights = load_quantised(EVERYDAY).weights().values()
+        millions = sum(weight.numel() for weight in weights) / 1e6
+        page = self.env.app.builder.get_relative_uri(self.env.docname, MODEL_PAGE)
+        html = SKELETON.read_text(encoding="utf-8")
+        html = html.replace("PARAMETERS", f"{millions:.1f}").replace("LIVE", page)
+        return [nodes.raw("", html, format="html")]
 
 
 class verdict_bar(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)

@@ -78,6 +78,15 @@ class LiveScores(SphinxDirective):
         return [found]
 
 
+class EverydayScores(SphinxDirective):
+    """How the front page's model was trained, and how well it translates."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(RECORD.with_name(f"{EVERYDAY}.json")))
+        rows = everyday_rows(load_record(EVERYDAY), load_quantised(EVERYDAY))
+        return [table(["", "as trained", "eight bits a weight"], rows)]
+
+
 class LiveSwitches(SphinxDirective):
     """What is left of it when one thing is switched off, the worst first."""
 
@@ -113,6 +122,30 @@ def score_rows(record: dict[str, Any], model: QuantisedModel) -> list[list[str]]
                 f"quantisation: {before:.1%})",
             ]
         )
+    return rows
+
+
+def everyday_rows(record: dict[str, Any], model: QuantisedModel) -> list[list[str]]:
+    """Its scores before and after quantisation."""
+    config, before, after = model.config, record["before"], record["after"]
+    count = f"{sum(w.numel() for w in model.weights().values()):,} parameters"
+    layers = (
+        f"{config.num_encoder_layers} + {config.num_decoder_layers} layers, d_model "
+        f"{config.d_model}, d_ff {config.d_ff}"
+    )
+    scores = [
+        (f"BLEU, {before['sentences']:,} sentences of Tatoeba", "bleu", 1),
+        ("chrF, the same sentences", "chrf", 1),
+    ]
+    rows = [["the model", count, layers]]
+    rows += [
+        [name, f"{before[key]:.{digits}f}", f"{after[key]:.{digits}f}"]
+        for name, key, digits in scores
+    ]
+    named = {"test": "new sentences", "combinations": "new combinations of words"}
+    for split, words in named.items():
+        pair = (side["grammar_exact"][split] for side in (before, after))
+        rows.append([f"grammar, {words}: exactly right", *map("{:.1%}".format, pair)])
     return rows
 
 
@@ -266,6 +299,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("live-model", LiveModel)
     app.add_directive("live-scores", LiveScores)
     app.add_directive("live-switches", LiveSwitches)
+    app.add_directive("everyday-scores", EverydayScores)
     app.connect("builder-inited", place_record)
     app.connect("html-page-context", add_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
