@@ -8,6 +8,7 @@ their own. The verdicts are counted from what the chapters settle.
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import torch
 from chapters import called
@@ -267,12 +268,19 @@ def counts(env: BuildEnvironment) -> dict[str, int]:
     return {kind: sum(found[v] for v in names) for kind, names in KINDS.items()}
 
 
+def asked(kind: str) -> str:
+    """The ledger's address shows one verdict, if the group has no other."""
+    names = KINDS[kind]
+    return f"?verdict={quote(names[0])}" if len(names) == 1 else ""
+
+
 def bar(env: BuildEnvironment, address) -> str:
     """One sentence, and a bar whose parts are as long as the counts."""
     found = counts(env)
     ledger = address("book/ledger")
     parts = "".join(
-        f'<a href="{ledger}" style="flex-grow: {count}" class="verdict-{number}">'
+        f'<a href="{ledger}{asked(kind)}" style="flex-grow: {count}" '
+        f'class="verdict-{number}">'
         f"<strong>{count}</strong> <span>{kind}</span></a>"
         for number, (kind, count) in enumerate(found.items())
         if count
