@@ -9,6 +9,8 @@ says of it.
 import base64
 import itertools
 import json
+import math
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.data import Tokenizer
 from aiayn_book import records
-from aiayn_book.live import NAME, QuantisedModel, load_quantised
+from aiayn_book.live import EVERYDAY, NAME, QuantisedModel, load_quantised
 from aiayn_book.records import load_record, repeats
 
 SKELETON = Path(__file__).with_suffix(".html")
@@ -40,6 +42,8 @@ SCRIPTS = (
     "heads.js",
     "page.js",
 )
+EVERYDAY_PARTS = 12
+"""Files in which the weights of the model of everyday sentences come."""
 EXTRA_LENGTH = 10
 """A translation in the page may have so many pieces more than its source: enough for
 every sentence of the grammar, and short enough to read when the model is broken."""
@@ -72,6 +76,15 @@ class LiveScores(SphinxDirective):
             if text.astext() == repeats(record):  # no dash of it is typography
                 text[:] = [nodes.literal("", repeats(record))]
         return [found]
+
+
+class EverydayScores(SphinxDirective):
+    """How the front page's model was trained, and how well it translates."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(RECORD.with_name(f"{EVERYDAY}.json")))
+        rows = everyday_rows(load_record(EVERYDAY), load_quantised(EVERYDAY))
+        return [table(["", "as trained", "eight bits a weight"], rows)]
 
 
 class LiveSwitches(SphinxDirective):
@@ -112,6 +125,30 @@ def score_rows(record: dict[str, Any], model: QuantisedModel) -> list[list[str]]
     return rows
 
 
+def everyday_rows(record: dict[str, Any], model: QuantisedModel) -> list[list[str]]:
+    """Its scores before and after quantisation."""
+    config, before, after = model.config, record["before"], record["after"]
+    count = f"{sum(w.numel() for w in model.weights().values()):,} parameters"
+    layers = (
+        f"{config.num_encoder_layers} + {config.num_decoder_layers} layers, d_model "
+        f"{config.d_model}, d_ff {config.d_ff}"
+    )
+    scores = [
+        (f"BLEU, {before['sentences']:,} sentences of Tatoeba", "bleu", 1),
+        ("chrF, the same sentences", "chrf", 1),
+    ]
+    rows = [["the model", count, layers]]
+    rows += [
+        [name, f"{before[key]:.{digits}f}", f"{after[key]:.{digits}f}"]
+        for name, key, digits in scores
+    ]
+    named = {"test": "new sentences", "combinations": "new combinations of words"}
+    for split, words in named.items():
+        pair = (side["grammar_exact"][split] for side in (before, after))
+        rows.append([f"grammar, {words}: exactly right", *map("{:.1%}".format, pair)])
+    return rows
+
+
 def switch_rows(exact: dict[str, float]) -> list[list[str]]:
     """Each switch with what is left, the most harmful first."""
     ranked = sorted(exact, key=exact.__getitem__)
@@ -130,8 +167,38 @@ def switch_name(name: str) -> str:
     return f"{USES[use]}, layer {int(layer) + 1}, head {int(head) + 1}"
 
 
-def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
-    """The record as a script: numbers in base64, everything else as it is."""
+def everyday_scripts(model: QuantisedModel) -> dict[str, str]:
+    """The model of everyday sentences: an index, and its whole numbers in parts.
+
+    They are compressed, so that the page stays small on a host that does not compress,
+    and come as scripts, which a page that is opened from a folder may load as well.
+    """
+    parameters, numbers, floats = _arrays(model)
+    packed = zlib.compress(torch.cat(numbers).numpy().tobytes(), 9)
+    size = math.ceil(len(packed) / EVERYDAY_PARTS)
+    parts = [packed[at : at + size] for at in range(0, len(packed), size)]
+    index = {
+        "config": page_config(model),
+        "parameters": parameters,
+        "pieces": pieces(model.tokenizer),
+        "floats": _base64(floats),
+        "parts": len(parts),
+    }
+    found = {"index.js": f"window.liveModel.everyday.index = {_json(index)};\n"}
+    for number, part in enumerate(parts):
+        text = base64.b64encode(part).decode()
+        found[f"{number}.js"] = (
+            f'window.liveModel.everyday.parts[{number}] = "{text}";\n'
+        )
+    return found
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _arrays(model: QuantisedModel) -> tuple[list[dict], list, list]:
+    """Names and shapes of all parameters; their whole numbers; scales and vectors."""
     parameters, numbers, floats = [], [], []
     for name, matrix in model.matrices.items():
         parameters.append({"name": name, "shape": list(matrix.numbers.shape)})
@@ -140,6 +207,12 @@ def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
     for name, vector in model.vectors.items():
         parameters.append({"name": name, "shape": list(vector.shape)})
         floats.append(vector)
+    return parameters, numbers, floats
+
+
+def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
+    """The record as a script: numbers in base64, everything else as it is."""
+    parameters, numbers, floats = _arrays(model)
     content = {
         "config": page_config(model),
         "parameters": parameters,
@@ -149,8 +222,7 @@ def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
         "numbers": _base64(numbers),
         "floats": _base64(floats),
     }
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return f"window.liveModel.record = {text};\n"
+    return f"window.liveModel.record = {_json(content)};\n"
 
 
 def page_config(model: QuantisedModel) -> dict[str, int]:
@@ -205,10 +277,15 @@ def place_record(app: Sphinx) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         script = record_script(load_quantised(), load_record(NAME))
         (folder / RECORD_SCRIPT).write_text(script, encoding="utf-8")
+        (folder / EVERYDAY).mkdir(exist_ok=True)
+        for name, text in everyday_scripts(load_quantised(EVERYDAY)).items():
+            (folder / EVERYDAY / name).write_text(text, encoding="utf-8")
 
 
 def add_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
     """Load the scripts where the model is, and nowhere else."""
+    if 'id="everyday"' in (context.get("body") or ""):
+        app.add_js_file("live/everyday.js", loading_method="defer")
     if 'id="live-model"' in (context.get("body") or ""):
         app.add_css_file("live/live.css")
         for place, name in enumerate(SCRIPTS):
@@ -222,6 +299,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("live-model", LiveModel)
     app.add_directive("live-scores", LiveScores)
     app.add_directive("live-switches", LiveSwitches)
+    app.add_directive("everyday-scores", EverydayScores)
     app.connect("builder-inited", place_record)
     app.connect("html-page-context", add_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

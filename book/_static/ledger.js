@@ -18,7 +18,10 @@
     select.append(new Option("all", ""), ...choices.map((c) => new Option(c, c)));
     const box = document.createElement("label");
     box.append(label, " ", select);
-    select.addEventListener("change", show);
+    select.addEventListener("change", () => {
+      show();
+      remember();
+    });
     return { box, select };
   };
   const verdict = menu("Verdict", verdicts);
@@ -46,6 +49,23 @@
     });
     const all = rows.flat().length;
     status.textContent = shown === all ? `All ${all} claims` : `${shown} of ${all} claims`;
+  }
+
+  // The filters stand in the address, so that a view can be linked to.
+  const menus = { verdict: verdict.select, section: section.select };
+  function remember() {
+    const address = new URL(location);
+    for (const [name, { value }] of Object.entries(menus)) {
+      if (value) address.searchParams.set(name, value);
+      else address.searchParams.delete(name);
+    }
+    history.replaceState(null, "", address);
+  }
+  for (const [name, select] of Object.entries(menus)) {
+    const asked = new URLSearchParams(location.search).get(name);
+    // A verdict may be asked for without the sign before it.
+    const found = [...select.options].find(({ value }) => asked && (value === asked || value.replace(/^\S+ /, "") === asked));
+    if (found) select.value = found.value;
   }
 
   // A link to a claim must not lead to a row that a filter hides.

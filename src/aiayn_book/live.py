@@ -23,6 +23,9 @@ from aiayn.model.attention import MultiHeadAttention
 from aiayn.storage import describe_config, load_tensors, read_config, save_tensors
 
 NAME = "live"
+"""The model that chapters take apart: the grammar's."""
+EVERYDAY = "everyday"
+"""The model of the landing page: sentences of Tatoeba."""
 LARGEST = 127
 """The largest whole number of eight bits that has a negative."""
 
@@ -119,16 +122,16 @@ class QuantisedModel:
         return model.eval()
 
 
-def load_quantised() -> QuantisedModel:
-    """The record of the model in the page."""
-    record = files("aiayn_book").joinpath("records", f"{NAME}.safetensors")
+def load_quantised(name: str = NAME) -> QuantisedModel:
+    """The record of a model in the page: `NAME`'s or `EVERYDAY`'s."""
+    record = files("aiayn_book").joinpath("records", f"{name}.safetensors")
     with as_file(record) as path:
         return QuantisedModel.load(path)
 
 
-def load_live_model() -> tuple[Transformer, Tokenizer]:
-    """The model in the page, for Python: the same weights, the same tokenizer."""
-    quantised = load_quantised()
+def load_live_model(name: str = NAME) -> tuple[Transformer, Tokenizer]:
+    """A model in the page, for Python: the same weights, the same tokenizer."""
+    quantised = load_quantised(name)
     return quantised.model(), Tokenizer(quantised.tokenizer)
 
 

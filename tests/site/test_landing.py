@@ -1,4 +1,4 @@
-"""The landing page: the figure that is a table of contents, and the map beside it."""
+"""The landing page: one head, a field, verdicts, and the figure that is a contents."""
 
 import re
 from collections import Counter
@@ -6,13 +6,20 @@ from collections import Counter
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
+from aiayn.inference import translate
+from aiayn_book.claims import claims
+from aiayn_book.head_scores import without_heads
+from aiayn_book.live import load_live_model
+
 PAGE = "book/index.html"
+SENTENCE = "The cow sleeps because it is tired."
+HEAD = ("cross", 1, 1)
 TITLE = "return document.querySelector('.figure-note .block-title').textContent"
 CURRENT = (
     "return [...document.querySelectorAll('.figure-one .current')]"
     ".map(block => block.dataset.block)"
 )
-WORDS = "return document.querySelector('.live-attention-words').textContent"
+HERO = "return document.querySelector('.hero-words').innerText.trim()"
 
 
 @pytest.fixture
@@ -104,46 +111,68 @@ def touch(browser, name: str) -> None:
     browser.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
 
-def test_the_map_says_where_a_word_looks(landing):
-    """A focused word is named with the words that it looks at; others are redrawn."""
-    rows = "document.querySelectorAll('.live-attention tbody button')"
-    landing.run(f"{rows}[0].focus()")
-    assert "“Ein”" in landing.run(WORDS)
-    german = "document.querySelector('.live-attention-words [lang=de]')"
-    assert landing.run(f"return {german}.textContent") == "Ein"
-    before = landing.run(f"return [...{rows}].map(button => button.textContent)")
-    menus = landing.run(
-        "return [...document.querySelectorAll('.live-attention select')]"
-    )
-    menus[0].send_keys(Keys.DOWN)
-    landing.wait(lambda: landing.run(f"return {rows}[0].textContent") != before[0])
-    cells = (
-        "return [...document.querySelectorAll('.live-attention tbody td')]"
-        ".map(cell => cell.textContent).join(' ')"
-    )
-    mean = landing.run(cells)
-    menus[1].send_keys(Keys.DOWN)
-    landing.wait(lambda: landing.run(cells) != mean)
+def test_the_head_decides_the_gender(landing):
+    """The button shows what the model writes without the head, and shows it back."""
+    model, tokenizer = load_live_model()
+    (german,) = translate([SENTENCE], model, tokenizer, beam_size=1)
+    with without_heads(model, [HEAD]):
+        (without,) = translate([SENTENCE], model, tokenizer, beam_size=1)
+    assert german == "Die Kuh schläft, weil sie müde ist."
+    assert without == "Der Kuh schläft, weil er müde ist."
+    button = landing.run("return document.querySelector('.hero-switch')")
+    assert landing.run(HERO) == german
+    for now in (without, german):
+        button.click()
+        assert landing.run(HERO) == now
+        assert button.get_attribute("aria-pressed") == str(now == without).lower()
     assert landing.console() == []
 
 
-def test_the_map_needs_no_server(site, landing):
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_first_screen_shows_the_head_and_its_button(browser, width):
+    """Neither on a phone nor on a desk does one scroll to it."""
+    browser.look(width, "light")
+    browser.open(PAGE)
+    height = 844 if width == 390 else 900
+    bottom = "return document.querySelector('.hero-switch')"
+    assert browser.run(f"{bottom}.getBoundingClientRect().bottom + scrollY") <= height
+
+
+def test_it_needs_no_server(site, landing):
     """Opened as a file, everything is there: data stands in the page itself."""
     landing.driver.get((site / PAGE).as_uri())
-    landing.run("document.querySelectorAll('.live-attention tbody button')[0].focus()")
-    assert "“Ein”" in landing.run(WORDS)
     landing.run("document.querySelector('[data-block=scale]').focus()")
     assert landing.run(TITLE) == "Scaling"
 
 
+def test_verdicts_are_those_of_the_ledger(landing):
+    """The bar's counts are the ledger's, group by group, and none is lost."""
+    shown = landing.run(
+        "return Object.fromEntries([...document.querySelectorAll('.verdict-bar a')]"
+        ".map(a => [a.querySelector('span').textContent,"
+        " Number(a.querySelector('strong').textContent)]))"
+    )
+    landing.open("book/ledger.html")
+    labels = landing.run(
+        "return [...document.querySelectorAll('table.ledger .verdict')]"
+        ".map(label => label.textContent)"
+    )
+    verdicts = Counter(label.partition(" ")[2] for label in labels)  # without its sign
+    assert sum(shown.values()) == len(labels) == len(claims())
+    contradicted = sum(n for v, n in verdicts.items() if v.startswith("contradicted"))
+    assert shown["contradicted"] == contradicted
+    assert shown["defined by the paper"] == verdicts["defined"]
+
+
 def test_numbers_are_counted(landing):
     """As many notebooks as the list of chapters has; verdicts as in the ledger."""
+    written = landing.run(
+        "return document.querySelectorAll('.chapters-list .written').length"
+    )
+    landing.open("book/run-times.html")
     items = landing.run(
         "return [...document.querySelectorAll('.measured-numbers li')]"
         ".map(item => item.textContent)"
-    )
-    written = landing.run(
-        "return document.querySelectorAll('.chapters-list .written').length"
     )
     assert items[0].split()[0] == str(written)
     landing.open("book/ledger.html")

@@ -109,7 +109,7 @@ def compare(found, text, model, tokenizer):
         eos_id=tokenizer.eos_id,
         extra_length=EXTRA,
     )
-    written = [*best.tokens, tokenizer.eos_id]
+    written = [*best.tokens, *([tokenizer.eos_id] if found["ended"] else [])]
     assert found["tokens"] == written
     assert found["german"] == tokenizer.decode(best.tokens)
     read = shift_right(torch.tensor([written]), tokenizer.bos_id)

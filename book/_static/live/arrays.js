@@ -51,9 +51,7 @@ window.liveModel = window.liveModel || {};
   };
 
   /** The record's parameters by name: vectors as they are, matrices times their scales. */
-  const unpack = ({ parameters, numbers, floats }) => {
-    const whole = new Int8Array(bytes(numbers).buffer);
-    const exact = new Float32Array(bytes(floats).buffer);
+  const unpackNumbers = (parameters, whole, exact) => {
     const found = {};
     let wholeAt = 0;
     let exactAt = 0;
@@ -75,5 +73,12 @@ window.liveModel = window.liveModel || {};
     return found;
   };
 
-  Object.assign(window.liveModel, { linear, addAndNorm, softmax, sinusoids, unpack });
+  const unpack = ({ parameters, numbers, floats }) =>
+    unpackNumbers(
+      parameters,
+      new Int8Array(bytes(numbers).buffer),
+      new Float32Array(bytes(floats).buffer),
+    );
+
+  Object.assign(window.liveModel, { linear, addAndNorm, softmax, sinusoids, unpack, unpackNumbers });
 })();

@@ -105,14 +105,16 @@
       const caches = this.start(memory);
       const steps = [];
       const limit = source.length + extraLength;
+      let token = startId;
       let ended = false;
-      for (let token = startId; token !== endId; ) {
-        const read = token;
-        const { logits, decoder, cross } = this.step(read, steps.length, caches, switches);
+      while (!ended) {
+        const { logits, decoder, cross } = this.step(token, steps.length, caches, switches);
         const best = this.#mostProbable(logits);
-        token = steps.length + 1 < limit ? best : endId;
         ended = best === endId;
-        steps.push({ read, token, logits, probabilities: softmax(logits), decoder, cross });
+        if (!ended && steps.length + 1 === limit) break; // only the end may stand there
+        const probabilities = softmax(logits);
+        steps.push({ read: token, token: best, logits, probabilities, decoder, cross });
+        token = best;
       }
       const maps = { encoder: weights };
       for (const use of ["decoder", "cross"]) {

@@ -38,7 +38,7 @@ def draw_transformer(drawing: Diagram) -> None:
 
 def _encoder(drawing: Diagram) -> None:
     _embedding(drawing, _ENCODER, "Source tokens", "n × d_model", side=-1)
-    drawing.frame(18, 232, 150, 230)
+    drawing.frame(22, 232, 146, 243)
     _repeated(drawing, 9, 347, "encoder")
     _self_attention(drawing, _ENCODER, "Self-\nattention", side=-1)
     _feed_forward(drawing, _ENCODER, _CROSS, side=-1)
@@ -46,7 +46,7 @@ def _encoder(drawing: Diagram) -> None:
 
 def _decoder(drawing: Diagram) -> None:
     _embedding(drawing, _DECODER, "Target, shifted", "m × d_model", side=1)
-    drawing.frame(192, 128, 150, 334)
+    drawing.frame(192, 128, 146, 347)
     _repeated(drawing, 351, 300, "decoder")
     _self_attention(drawing, _DECODER, "Masked self-\nattention", side=1)
     _add_and_norm(drawing, _DECODER, _CROSS, side=1)
