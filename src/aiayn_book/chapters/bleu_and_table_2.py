@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -229,11 +229,11 @@ def brevity(ratio: float) -> float:
 
 
 def clipped_words() -> Svg:
-    """A translation that repeats one right word, joined to the words that it uses up."""
+    """A translation of one word, repeated, joined to the words that it uses up."""
     drawing = Diagram(338, 196)
     drawing.text(4, 14, "translation", anchor="start", bold=True)
     written = drawing.tokens(169, 46, ["der"] * 5, step=60)
-    wanted = ["der", "Hund", "sieht", "der", "Katze", "zu"]
+    wanted = ["der", "Bruder", "der", "Mutter", "lacht", "."]
     drawing.text(4, 170, "reference", anchor="start", bold=True)
     kept = drawing.tokens(169, 138, wanted, step=55)
     places = [kept[at] for at, word in enumerate(wanted) if word == "der"]
@@ -274,7 +274,7 @@ def brevity_curve() -> alt.LayerChart:
         dots.mark_point(filled=True, size=80, color=QUERY.mark, opacity=1),
         left.mark_text(align="left", dx=9, dy=9).encode(text="name:N"),
         dots.transform_filter("datum.ratio > 1")
-        .mark_text(align="center", dx=-24, dy=-14)
+        .mark_text(align="right", dx=9, dy=-14)
         .encode(text="name:N"),
     ).properties(
         width="container",
@@ -289,18 +289,29 @@ def brevity_curve() -> alt.LayerChart:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Lines of text as a panel of a figure."""
+    """Lines of text under a title, as HTML."""
 
     title: str
     rows: tuple[str, ...]
-    """Each is HTML."""
+
+    @property
+    def html(self) -> str:
+        rows = "".join(f'<p style="margin: .5rem 0 0">{row}</p>' for row in self.rows)
+        return f"<div><strong>{escape(self.title)}</strong>{rows}</div>"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Sentences side by side where there is room, as a panel of a figure."""
+
+    parts: tuple[Sentences, ...]
 
     def _repr_html_(self) -> str:
-        rows = "".join(f'<p style="margin: .5rem 0 0">{row}</p>' for row in self.rows)
-        return (
-            f'<div style="line-height: 1.45"><strong>{escape(self.title)}</strong>'
-            f"{rows}</div>"
+        style = (
+            "display: grid; gap: 1.2rem; line-height: 1.45; "
+            "grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr))"
         )
+        return f'<div style="{style}">{"".join(part.html for part in self.parts)}</div>'
 
 
 def _marked(word: str, role: str, *, line: str = "solid") -> str:
@@ -308,7 +319,7 @@ def _marked(word: str, role: str, *, line: str = "solid") -> str:
     return f'<span style="{style}border-bottom: 2px {line}">{escape(word)}</span>'
 
 
-def beside_reference(one: Translated, which: Literal["reworded", "altered"]) -> str:
+def beside_reference(one: Translated, which: str) -> str:
     """A translation in which the words that its reference lacks are underlined."""
     words = words_13a(getattr(one, which))
     found = matches(words, words_13a(one.reference), 1)
@@ -324,21 +335,20 @@ def _closed_up(line: str) -> str:
     return line.replace(" ,", ",").replace(" .", ".")
 
 
-def two_translations(some: Sequence[int] = (0, 4, 6, 7)) -> list[Sentences]:
+def two_translations(some: Sequence[int] = (0, 4, 6, 7)) -> Columns:
     """The same sentences reworded and altered, each with its score."""
-    chosen = [SENTENCES[i] for i in some]
-    reworded = tuple(
-        f"<em>{escape(one.reference)}</em><br>{beside_reference(one, 'reworded')}"
-        for one in chosen
-    )
-    altered = tuple(
-        f"<em>{escape(one.reference)}</em><br>{beside_reference(one, 'altered')}"
-        for one in chosen
-    )
-    return [
-        Sentences(f"without a mistake: BLEU {score(REWORDED):.1f}", reworded),
-        Sentences(f"each sentence false: BLEU {score(ALTERED):.1f}", altered),
-    ]
+    parts = []
+    for which, title in (
+        ("reworded", f"without a mistake: BLEU {score(REWORDED):.1f}"),
+        ("altered", f"each sentence false: BLEU {score(ALTERED):.1f}"),
+    ):
+        rows = (
+            f"<em>{escape(SENTENCES[i].reference)}</em><br>"
+            f"{beside_reference(SENTENCES[i], which)}"
+            for i in some
+        )
+        parts.append(Sentences(title, tuple(rows)))
+    return Columns(tuple(parts))
 
 
 def listed() -> Styler:
@@ -495,6 +505,11 @@ def nearer(points: float) -> Sentences:
     return Sentences(title, tuple(rows))
 
 
+def two_differences() -> Columns:
+    """Changes that are worth about half a point and about five."""
+    return Columns(tuple(map(nearer, NEARER)))
+
+
 def towards_the_reference(orders: int = 40, seed: int = 17) -> pd.DataFrame:
     """BLEU while edits are made one after the other, in several random orders."""
     draw = random.Random(seed)
@@ -512,13 +527,8 @@ def towards_the_reference(orders: int = 40, seed: int = 17) -> pd.DataFrame:
 
 
 def points_for_each_word(runs: pd.DataFrame) -> float:
-    """BLEU for each word in a hundred, by the straight line through what was gained.
-
-    Only the first twenty points above the start are used.
-    """
-    start = runs.BLEU.min()
-    near = runs[start + 20 > runs.BLEU]
-    slope, _ = np.polyfit(near.words, near.BLEU, 1)
+    """BLEU for each right word in a hundred: the slope of a straight line."""
+    slope, _ = np.polyfit(runs.words, runs.BLEU, 1)
     return float(-slope)
 
 
@@ -600,7 +610,12 @@ def draws_chart(gains: np.ndarray) -> alt.LayerChart:
         alt.Chart(pd.DataFrame({"gain": gains}))
         .mark_bar(color=KEY.mark)
         .encode(
-            x=alt.X("gain:Q", bin=alt.Bin(maxbins=30), title="difference in BLEU"),
+            x=alt.X(
+                "gain:Q",
+                bin=alt.Bin(maxbins=30),
+                title="difference in BLEU",
+                axis=alt.Axis(values=[-0.5, 0, 0.5, 1, 1.5]),
+            ),
             y=alt.Y("count()", title="draws"),
         )
     )
@@ -793,6 +808,17 @@ OURS = [row for row in paper.TABLE_2 if "Transformer" in row.model]
 BEFORE = [row for row in paper.TABLE_2 if row not in OURS]
 BASE, BIG = OURS
 KINDS = ("Transformer", "single model", "ensemble")
+SIDES = {  # where a name stands, if not above its point, so that none meet
+    "en_de": {"GNMT + RL": "below", "GNMT + RL ens.": "below"},
+    "en_fr": {
+        "GNMT + RL": "below",
+        "GNMT + RL ens.": "below",
+        "Deep-Att": "below",
+        "Deep-Att ens.": "below",
+        "ConvS2S": "left",
+        "big (41.0)": "left",
+    },
+}
 
 
 def table_2_map() -> list[alt.LayerChart]:
@@ -816,15 +842,18 @@ def _map(pair: str) -> alt.LayerChart:
             kind = "Transformer" if row in OURS else kind
             rows.append((_short(row.model), cost, quality, kind))
     if pair == "en_fr":
-        rows.append(("big, proceedings", BIG.flops_en_fr, 41.0, "Transformer"))
+        other = BIG.bleu_en_fr_in_proceedings
+        rows.append((f"big ({other})", BIG.flops_en_fr, other, "Transformer"))
     points = pd.DataFrame(rows, columns=["model", "operations", "BLEU", "kind"])
-    below = {"GNMT + RL", "GNMT + RL ens.", "Deep-Att ens.", "Deep-Att"}
-    below |= {"big, proceedings"} | ({"ConvS2S"} if pair == "en_fr" else set())
-    points["below"] = points.model.isin(below)
+    points["side"] = points.model.map(SIDES[pair]).fillna("above")
     x = alt.X(
         "operations:Q",
         scale=alt.Scale(type="log", domain=[1e18, 4e21]),
-        axis=alt.Axis(values=[1e18, 1e19, 1e20, 1e21], format=".0e"),
+        axis=alt.Axis(
+            values=[1e18, 1e19, 1e20, 1e21],
+            labelExpr="'10' + {18:'¹⁸',19:'¹⁹',20:'²⁰',21:'²¹'}"
+            "[round(log(datum.value) / log(10))]",
+        ),
         title=f"operations, {PAIRS[pair]}",
     )
     low, high = (24, 29) if pair == "en_de" else (37.5, 42.5)
@@ -840,11 +869,16 @@ def _map(pair: str) -> alt.LayerChart:
         color=alt.Color("kind:N", scale=look, title=None, legend=legend),
         shape=alt.Shape("kind:N", scale=shapes, title=None, legend=legend),
     )
+    moved: dict[str, dict[str, Any]] = {
+        "above": {"dy": -13},
+        "below": {"dy": 17},
+        "left": {"align": "right", "dx": -10},
+    }
     names = [
-        base.transform_filter(f"datum.below == {str(under).lower()}")
-        .mark_text(dy=17 if under else -13)
+        base.transform_filter(f"datum.side == '{side}'")
+        .mark_text(**where)
         .encode(text="model:N")
-        for under in (True, False)
+        for side, where in moved.items()
     ]
     return alt.layer(dots, *names).properties(
         width="container",

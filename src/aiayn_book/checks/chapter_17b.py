@@ -90,5 +90,6 @@ factor = ValueCheck(
             "that is the share of the cost. How far may it rise before it is a "
             "quarter?",
         ),
+        Mistake(1.3, "nearly: give the fraction, not its rounded value."),
     ),
 )
