@@ -815,7 +815,7 @@ SIDES = {  # where a name stands, if not above its point, so that none meet
         "GNMT + RL ens.": "below",
         "Deep-Att": "below",
         "Deep-Att ens.": "below",
-        "ConvS2S": "left",
+        "ConvS2S": "below left",
         "big (41.0)": "left",
     },
 }
@@ -873,6 +873,7 @@ def _map(pair: str) -> alt.LayerChart:
         "above": {"dy": -13},
         "below": {"dy": 17},
         "left": {"align": "right", "dx": -10},
+        "below left": {"align": "right", "dx": -6, "dy": 13},
     }
     names = [
         base.transform_filter(f"datum.side == '{side}'")
