@@ -33,12 +33,18 @@ def bank(path: Path = BANK) -> dict[str, dict[str, Any]]:
     """The public questions by their names."""
     chapters = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {
-        f"{name[:2].lstrip('0') if name[:2].isdigit() else 'B'}{letter}": question
+        f"{_number(name)}{letter}": question
         for name, questions in chapters.items()
         for letter, question in zip(
             "abcdefghijklmnopqrstuvwxyz", questions, strict=False
         )
     }
+
+
+def _number(name: str) -> str:
+    """The number in a notebook's name, as in 3 or 17b; B for the bug clinic."""
+    head = name.partition("-")[0]
+    return head.lstrip("0") if head[0].isdigit() else "B"
 
 
 def private(path: Path) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,8 @@ def table(root: Path = ROOT) -> str:
             name, title = chapter["name"], chapter["title"]
             if (root / "notebooks" / f"{name}.ipynb").exists():
                 title = f"[{title}](notebooks/{name}.ipynb)"
-            number = name[:2].lstrip("0") if name[:2].isdigit() else ""
+            head = name.partition("-")[0]
+            number = head.lstrip("0") if head[0].isdigit() else ""
             lines.append(
                 f"| {number} | {title} | {chapter['paper']} | {chapter['question']} |"
             )

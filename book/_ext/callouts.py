@@ -29,11 +29,11 @@ KINDS = {
 }
 LABEL = re.compile(
     r"(?:from )?(?:the )?(?P<kind>[a-z-]+)(?: first)?"
-    r"(?: (?:[A-Z]\.)?\d+(?:\.\d+)*)?(?:,? §.*)?",
+    r"(?: (?:[A-Z]\.)?\d+[a-z]?(?:\.\d+)*)?(?:,? §.*)?",
     re.IGNORECASE,
 )
 BETWEEN_LABEL_AND_TITLE = re.compile(r"\s*[—–:.]\s+")
-NUMBER = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)+")
+NUMBER = re.compile(r"(?:[A-Z]|\d+[a-z]?)(?:\.\d+)+")
 
 
 class callout(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)

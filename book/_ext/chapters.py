@@ -39,8 +39,12 @@ def called(name: str) -> str:
 
 
 def number(name: str) -> str:
-    """The number in a notebook's name: 3 for ``03-attention``; none for some."""
-    return name[:2].lstrip("0") if name[:2].isdigit() else ""
+    """The number in a notebook's name: 3 for ``03-attention``; none for some.
+
+    A chapter that was split off has a letter as well: 17b for ``17b-…``.
+    """
+    head = name.partition("-")[0]
+    return head.lstrip("0") if head[0].isdigit() else ""
 
 
 class Chapters(SphinxDirective):

@@ -25,7 +25,7 @@ KINDS = ("Code", "Derive", "Think", "Play")
 
 OPENING = re.compile(r"^> \*\*Exercise ", re.MULTILINE)
 HEADER = re.compile(
-    r"\*\*Exercise (?P<number>[0-9A-Z]+\.\d+) — (?P<title>.+?)\*\* "
+    r"\*\*Exercise (?P<number>(?:\d+[a-z]?|[A-Z])\.\d+) — (?P<title>.+?)\*\* "
     rf"\*(?P<kind>{'|'.join(KINDS)}) · difficulty (?P<difficulty>[123])/3 · "
     r"importance (?P<importance>[123])/3 · (?P<minutes>\d+) minutes · "
     r"needs (?P<needs>.+?)\.\* (?P<text>.+)"
@@ -160,7 +160,7 @@ def table(exercises: list[Exercise]) -> str:
     for one in exercises:
         place = f"../../notebooks/{one.chapter}.ipynb"
         needs = LOCAL_LINK.sub(f"]({place}#", one.needs)
-        needs = re.sub(r"\]\((\d\d-)", r"](../../notebooks/\1", needs)
+        needs = re.sub(r"\]\((\d\d[a-z]?-)", r"](../../notebooks/\1", needs)
         rows.append(
             f"| {one.link()} {one.title} | {one.kind.lower()} | {one.difficulty} "
             f"| {one.importance} | {one.minutes} | {needs} |"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from chapters import number
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
@@ -51,8 +52,8 @@ class PageOfSections(SphinxDirective):
 
     def title(self, name: str) -> str:
         """How a chapter is called in running text."""
-        number = f"Chapter {int(name[:2])}, " if name[:2].isdigit() else ""
-        return f"{number}{titles()[name]}"
+        chapter = f"Chapter {number(name)}, " if number(name) else ""
+        return f"{chapter}{titles()[name]}"
 
     def place(self, where: str, words: str) -> pending_xref:
         """A link to a notebook or, after a hash, to a heading in it.

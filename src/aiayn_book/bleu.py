@@ -35,7 +35,8 @@ def sentence_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> list
     """
     found, written = [], []
     for n in range(1, 5):
-        ours, theirs = Counter(_grams(hypothesis, n)), Counter(_grams(reference, n))
+        ours = Counter(_grams(hypothesis, n))
+        theirs = Counter(_grams(reference, n))
         found.append((ours & theirs).total())
         written.append(ours.total())
     return [len(reference), *found, *written]
@@ -54,14 +55,17 @@ def bleu(counts: Num[np.ndarray, "... 9"]) -> Float64[np.ndarray, "..."] | float
 
     Paper: Papineni et al. (2002), §2.3.
     """
-    reference, found, written = counts[..., 0], counts[..., 1:5], counts[..., 5:]
+    reference = counts[..., 0]
+    found, written = counts[..., 1:5], counts[..., 5:]
     missed = found == 0
-    smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), found)
+    halves = 0.5 ** np.cumsum(missed, axis=-1)
+    smoothed = np.where(missed, halves, found)
     precisions = smoothed / np.maximum(written, 1)
     short = reference / np.maximum(written[..., 0], 1)
     brevity = np.exp(np.minimum(0.0, 1.0 - short))
     some = (found[..., 0] > 0) & (written[..., 3] > 0)
-    return 100 * brevity * np.where(some, precisions.prod(axis=-1) ** 0.25, 0.0)
+    mean = precisions.prod(axis=-1) ** 0.25
+    return 100 * brevity * np.where(some, mean, 0.0)
 
 
 def bootstrap_differences(

@@ -97,7 +97,7 @@ def figure(
         InputError: the number or the caption has another form, or a wide drawing comes
             without its form for phones.
     """
-    if not re.fullmatch(r"(?:\d+|[A-Z])\.\d+", number):
+    if not re.fullmatch(r"(?:\d+[a-z]?|[A-Z])\.\d+", number):
         raise InputError(
             f"number is {number!r}, but the chapter's number and the figure's within "
             "it were expected, such as '3.1'."

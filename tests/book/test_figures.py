@@ -38,6 +38,10 @@ def test_plain_text_is_the_caption():
     assert repr(figure(drawing(), "B.2", CAPTION)) == f"Figure B.2. {CAPTION}"
 
 
+def test_a_chapter_that_was_split_off_has_a_letter():
+    assert figure(drawing(), "17b.1", CAPTION).anchor == "figure-17b-1"
+
+
 @pytest.mark.parametrize(
     "picture",
     [

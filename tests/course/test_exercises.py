@@ -41,7 +41,9 @@ def test_every_exercise_has_its_check(name, chapter):
     _, exercises = chapter(name)
     assert exercises
     assert [n for n, k in Counter(e.number for e in exercises).items() if k > 1] == []
-    module = "bug_clinic" if name == "bug-clinic" else f"chapter_{name[:2]}"
+    module = (
+        "bug_clinic" if name == "bug-clinic" else f"chapter_{name.partition('-')[0]}"
+    )
     checks = checks_in(importlib.import_module(f"aiayn_book.checks.{module}"))
     used = {e.solution.checked.partition(".")[2]: e for e in exercises if e.checked}
     assert set(used) == set(checks)

@@ -46,7 +46,8 @@ def numbered(path):
 def test_figures_are_numbered_in_their_order(path):
     """From 1 on, under the number of the chapter or the letter of the appendix."""
     name = path.stem
-    chapter = name[:2].lstrip("0") if name[:2].isdigit() else name[0].upper()
+    head = name.partition("-")[0]
+    chapter = head.lstrip("0") if head[0].isdigit() else name[0].upper()
     chapter = LETTERS.get(name, chapter)
     numbers = [number for number, _ in numbered(path)]
     assert numbers == [f"{chapter}.{place + 1}" for place in range(len(numbers))]

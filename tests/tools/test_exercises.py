@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter, defaultdict
 
+import chapters
 import exercises
 import pytest
 import teaching
@@ -84,7 +85,7 @@ def test_no_exercise_is_overlooked():
     for one in EXERCISES:
         by_chapter[one.chapter].append(one.number)
     for chapter, numbers in by_chapter.items():
-        own = str(int(chapter[:2])) if chapter[:2].isdigit() else "B"
+        own = chapters.number(chapter) or "B"
         assert numbers == [f"{own}.{n}" for n in range(1, len(numbers) + 1)]
 
 
@@ -115,7 +116,7 @@ def test_each_has_hints_and_a_solution(one):
 def test_what_an_exercise_needs_is_there_before_it(one):
     """A heading of its own chapter or another's, or an exercise."""
     found = list(LINK.finditer(one.needs))
-    named = re.findall(r"exercise ([0-9A-Z]+\.\d)", one.needs)
+    named = re.findall(r"exercise ((?:\d+[a-z]?|[A-Z])\.\d)", one.needs)
     assert found or named
     for link in found:
         name = link["file"].removesuffix(".ipynb") or one.chapter
@@ -127,8 +128,9 @@ def test_what_an_exercise_needs_is_there_before_it(one):
 @pytest.mark.parametrize("one", [e for e in EXERCISES if e.kind == "Code"], ids=str)
 def test_code_is_checked(one):
     """The text names the check, and the chapter's module has it."""
-    module = one.chapter[:2] if one.chapter[:2].isdigit() else ""
-    name = f"chapter_{module}" if module else "bug_clinic"
+    numbered = chapters.number(one.chapter)
+    module = one.chapter.partition("-")[0]
+    name = f"chapter_{module}" if numbered else "bug_clinic"
     checks = importlib.import_module(f"aiayn_book.checks.{name}")
     named = re.findall(rf"`{name}\.(\w+)\(", one.text)
     assert named

@@ -48,6 +48,13 @@ def parse(markdown):
         ("Exercise 3.2 — heat.", "exercise", "Exercise 3.2", "heat", ["exercise-3-2"]),
         ("Solution 3.2.", "solution", "Solution 3.2", "", ["solution-3-2"]),
         ("Exercise B.1 — fix.", "exercise", "Exercise B.1", "fix", ["exercise-b-1"]),
+        (
+            "Exercise 17b.1 — clip.",
+            "exercise",
+            "Exercise 17b.1",
+            "clip",
+            ["exercise-17b-1"],
+        ),
         ("Solution 7 — root.", "solution", "Solution 7", "root", []),
         ("Take-aways.", "take-away", "Take-aways", "", []),
     ],
