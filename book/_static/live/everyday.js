@@ -6,7 +6,7 @@
   if (!form) return;
   const find = (name) => document.getElementById(`everyday-${name}`);
   const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const CODE = ["arrays.js", "attention.js", "transformer.js", "tokenizer.js"];
+  const CODE = ["arrays.js", "attention.js", "transformer.js", "tokenizer.js", "beam.js"];
   const LONGEST = 40; // pieces; its training had few longer sentences
   const MANY_PIECES = 4; // a word of so many is hardly known
   const model = (window.liveModel = window.liveModel || {});
@@ -118,9 +118,9 @@
       return;
     }
     const said = remarks(typed, sentence, loaded);
-    const result = transformer.translate(ids);
-    if (!result.ended) said.push("It found no end and was stopped.");
-    find("german").textContent = tokenizer.decode(result.steps.map(({ token }) => token));
+    const { tokens, ended } = model.beamSearch(transformer, ids);
+    if (!ended) said.push("It found no end and was stopped.");
+    find("german").textContent = tokenizer.decode(tokens);
     find("notice").textContent = said.join(" ");
   };
 

@@ -1,0 +1,67 @@
+/* §6.1: beam search with a length penalty, as aiayn.inference.beam_search has it. */
+"use strict";
+(() => {
+  /** What a total log-probability is divided by (Wu et al., 2016). */
+  const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
+
+  /** Log-probabilities of the next token. Padding and the start sign are never written. */
+  const logProbabilities = (logits, { padId, startId }) => {
+    const greatest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+    const sum = logits.reduce((total, logit) => total + Math.exp(logit - greatest), 0);
+    const found = Float64Array.from(logits, (logit) => logit - greatest - Math.log(sum));
+    found[padId] = found[startId] = -Infinity;
+    return found;
+  };
+
+  /** Each beginning with the tokens that follow it most probably, the best first. */
+  const extensions = (beam, scores, count) => {
+    const found = beam.flatMap((parent, i) =>
+      [...scores[i].keys()]
+        .sort((a, b) => scores[i][b] - scores[i][a])
+        .slice(0, count)
+        .map((token) => ({ parent, token, total: parent.total + scores[i][token] })),
+    );
+    return found.sort((a, b) => b.total - a.total).slice(0, count);
+  };
+
+  /** The best finished output, {tokens, ended}; without its end where none was found. */
+  const beamSearch = (model, source, { size = 4, alpha = 1 } = {}) => {
+    const { startId, endId, extraLength } = model.config;
+    const limit = source.length + extraLength;
+    const caches = model.start(model.encode(source).memory);
+    let beam = [{ tokens: [], total: 0, caches }];
+    const finished = [];
+    for (let length = 1; ; length += 1) {
+      const scores = beam.map(({ tokens, caches: own }) => {
+        const { logits } = model.step(tokens.at(-1) ?? startId, length - 1, own);
+        return logProbabilities(logits, model.config);
+      });
+      const next = extensions(beam, scores, 2 * size);
+      const penalty = lengthPenalty(length, alpha);
+      for (const { parent, token, total } of next.slice(0, size)) {
+        if (token === endId) finished.push({ tokens: parent.tokens, score: total / penalty });
+      }
+      finished.sort((a, b) => b.score - a.score);
+      const going = next.filter(({ token }) => token !== endId).slice(0, size);
+      const best = finished[0]?.score ?? -Infinity;
+      const done =
+        length >= limit ||
+        best >= going[0].total / lengthPenalty(limit, alpha) ||
+        (finished.length >= size && best >= going[0].total / penalty);
+      if (done) {
+        const { tokens } = finished[0] ?? going[0].parent;
+        return { tokens, ended: finished.length > 0 };
+      }
+      beam = going.map(({ parent, token, total }) => ({
+        tokens: [...parent.tokens, token],
+        total,
+        caches: parent.caches.map(({ written, source: read }) => ({
+          written: [...written],
+          source: read,
+        })),
+      }));
+    }
+  };
+
+  window.liveModel.beamSearch = beamSearch;
+})();
