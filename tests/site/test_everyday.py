@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from aiayn.data import Tokenizer
+from aiayn.inference import beam_search
 from aiayn.model import shift_right
 from aiayn_book.live import EVERYDAY, load_quantised
 
 PAGE = "book/index.html"
 WIRE = 3_000_000  # bytes, as a static host compresses them
+EXTRA = 10  # as the page is told: see _ext/live_model.py
 SAME = 1e-4  # of the logits, with the same quantised weights
 SENTENCES = Path(__file__).with_name("everyday.tsv")
 
@@ -136,24 +138,40 @@ def test_an_emptied_field_empties_the_answer(field):
     assert field.run(german) == ""
 
 
+def test_the_beam_is_the_librarys(field):
+    """The same outputs as `aiayn.inference.beam_search`, with the page's settings."""
+    quantised = load_quantised(EVERYDAY)
+    model, tokenizer = quantised.model().double(), Tokenizer(quantised.tokenizer)
+    for english, _ in rows():
+        source = [*tokenizer.encode(english), tokenizer.eos_id]
+        found = field.run(
+            "return liveModel.beamSearch(liveModel.everyday.transformer, arguments[0])",
+            source,
+        )
+        (best,) = beam_search(
+            model,
+            torch.tensor([source]),
+            bos_id=tokenizer.bos_id,
+            eos_id=tokenizer.eos_id,
+            beam_size=4,
+            length_penalty=1.0,
+            extra_length=EXTRA,
+        )
+        assert found == {"tokens": list(best.tokens), "ended": True}
+
+
 def test_a_search_without_an_end_says_so(field):
     """And shows no token that it did not choose."""
-    steps, ended = field.run(
-        "const {tokenizer, transformer: t} = liveModel.everyday;"
-        "const old = t.config; t.config = {...old, extraLength: -2};"
-        "const ids = [...tokenizer.encode('It is raining.'), old.endId];"
-        "const {steps, ended} = t.translate(ids); t.config = old;"
-        "return [steps.map(s => s.token === [...s.logits.keys()]"
-        ".reduce((a, b) => s.logits[b] > s.logits[a] ? b : a)), ended]"
-    )
-    assert all(steps)
-    assert not ended
+    field.run("liveModel.everyday.transformer.config.extraLength = -2")
+    german, notice = written(field, "It is raining.")
+    assert "found no end" in notice
+    assert not german.endswith(".")
 
 
 def test_it_is_light(site):
     """All its files, compressed as a static host does."""
     folder = site / "_static" / "live" / "everyday"
-    code = ["arrays", "attention", "transformer", "tokenizer", "everyday"]
+    code = ["arrays", "attention", "transformer", "tokenizer", "beam", "everyday"]
     files = [*folder.glob("*.js"), *(folder.parent / f"{name}.js" for name in code)]
     sent = sum(len(gzip.compress(file.read_bytes())) for file in files)
     assert sent <= WIRE

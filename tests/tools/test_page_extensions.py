@@ -1,7 +1,6 @@
 """What the build adds to pages: figure, map, previews, reading time, what comes."""
 
 import json
-import math
 import re
 from functools import cache
 from types import SimpleNamespace
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 import attention_figure
 import chapters
 import figure_one
+import landing
 import link_previews
 import page_description
 import page_frame
@@ -95,31 +95,54 @@ def test_the_first_view_is_the_mean_of_the_last_layer():
     torch.testing.assert_close(torch.tensor(first, dtype=torch.float64), expected)
 
 
-def test_the_map_is_a_table_with_numbers():
-    """Every weight, for those who do not see the colours, and as landing.js rounds it.
-
-    A mean of whole percents is often a half, and JavaScript rounds halves up.
-    """
-    sentence = attention_figure.read(RECORD)[0]
-    weights = next(iter(attention_figure.views(sentence).values()))
-    tree = ElementTree.fromstring(attention_figure.table(sentence, weights))
-    rows = [[cell.find("span").text for cell in row.iter("td")] for row in tree[2]]
-    assert rows == [[f"{math.floor(share + 0.5)}" for share in row] for row in weights]
+def test_a_word_is_made_of_its_pieces():
+    """A sign of punctuation is a word of its own."""
+    assert landing.words_of(["▁The", "▁cow", "▁sleep", "s", "."]) == [
+        [0],
+        [1],
+        [2, 3],
+        [4],
+    ]
 
 
-def test_a_menu_shows_what_the_map_does():
-    """A browser that leads back to the page would else put back an earlier choice."""
-    drawn = attention_figure.figure(RECORD, lambda page: page)
-    assert drawn.count("<select") == drawn.count('<select autocomplete="off"') == 2
+def test_the_hero_is_what_the_model_does():
+    """Its weights are rows of attention; the two words that change look at the cow."""
+    hero = landing.compute()
+    assert hero.target == [
+        "Die",
+        "Kuh",
+        "schläft",
+        ",",
+        "weil",
+        "sie",
+        "müde",
+        "ist",
+        ".",
+    ]
+    assert hero.without == [
+        "Der",
+        "Kuh",
+        "schläft",
+        ",",
+        "weil",
+        "er",
+        "müde",
+        "ist",
+        ".",
+    ]
+    assert hero.alone
+    cow = hero.source.index("cow")
+    for word in (0, 5):
+        assert max(hero.weights[word]) == hero.weights[word][cow] > 0.9
+    assert all(sum(row) <= 1 + 1e-6 for row in hero.weights)
+    drawn = landing.figure(hero)
+    assert "to write sie, it looks at cow, 94%" in drawn
 
 
-def test_german_words_are_marked_as_german():
-    """A screen reader chooses its voice by it."""
-    sentence = attention_figure.read(RECORD)[0]
-    weights = next(iter(attention_figure.views(sentence).values()))
-    tree = ElementTree.fromstring(attention_figure.table(sentence, weights))
-    marked = [e.text for e in tree.iter() if e.get("lang") == "de"]
-    assert marked == sentence["target"]
+def test_every_verdict_has_its_group():
+    """No claim falls out of the bar on the first page."""
+    grouped = [verdict for names in landing.KINDS.values() for verdict in names]
+    assert sorted(grouped) == sorted(VERDICTS)
 
 
 def test_the_figure_is_a_group_of_links_and_a_list():
