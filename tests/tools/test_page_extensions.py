@@ -26,6 +26,7 @@ from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 import record_attention
+from aiayn_book.claims import VERDICTS
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 
