@@ -56,7 +56,8 @@ def broken_links(site: Path, page: str) -> list[str]:
     for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', text):
         if re.match(r"[a-z]+:", link):
             continue
-        target, anchor = urldefrag(unquote(urljoin(f"/{page}", link)))
+        address, anchor = urldefrag(unquote(urljoin(f"/{page}", link)))
+        target = address.partition("?")[0]  # a filter of the ledger
         path = site / target.lstrip("/")
         if not path.is_file() or (anchor and anchor not in _anchors(path)):
             broken.append(link)

@@ -77,9 +77,9 @@ return [...{MENU}.closest(".vega-embed").querySelectorAll("svg path[aria-label]"
 
 
 def test_theme_switch_keeps_what_was_chosen_in_a_menu(browser):
-    """A head that a reader chose is still chosen, and the chart shows it."""
+    """What a reader chose is still chosen, and the chart shows it."""
     browser.look(1280, "light")
-    browser.open("notebooks/20-looking-inside.html")
+    browser.open("notebooks/07-feed-forward-residual-norm.html")
     first = browser.run(MARKS)
     browser.run(
         f"const menu = window.old = {MENU};"

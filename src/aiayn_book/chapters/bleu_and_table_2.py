@@ -691,6 +691,7 @@ def conventions() -> pd.DataFrame:
 
 def convention_chart(table: pd.DataFrame) -> alt.Chart:
     """A row for each way of cutting, a mark for each run."""
+    legend = alt.Legend(orient="top")  # one for both, or Vega sees a conflict
     return (
         alt.Chart(table)
         .mark_point(filled=True, size=80, opacity=1)
@@ -706,9 +707,9 @@ def convention_chart(table: pd.DataFrame) -> alt.Chart:
                 "run:N",
                 title=None,
                 scale=alt.Scale(range=[KEY.mark, QUERY.mark, VALUE.mark]),
-                legend=alt.Legend(symbolType="circle"),
+                legend=legend,
             ),
-            shape=alt.Shape("run:N", title=None, legend=None),
+            shape=alt.Shape("run:N", title=None, legend=legend),
             tooltip=["cut", "run", alt.Tooltip("BLEU:Q", format=".2f")],
         )
         .properties(
