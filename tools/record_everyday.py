@@ -2,10 +2,11 @@
 
 Usage: python tools/record_everyday.py RUN
 
-Tatoeba's English-German pairs and, so that the model learns which pronoun refers to
-what, some of the grammar's. RUN is a folder, in which an interrupted training goes on.
-Then its weights are written as eight bits each into the records of the book, with its
-scores on the test split before and after. About an hour of one core.
+It learns from Tatoeba's English-German pairs, and from some of the grammar's, which
+teach it what a pronoun refers to. RUN is a folder; a training that was interrupted
+there is continued. Afterwards the weights are stored in the book's records, with eight
+bits each, and so are the scores on the test split before and after that rounding. About
+75 minutes of one core.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from project import RECORDS, commit
 LENGTH_PENALTY = 1.0
 """As in the page; 0 and 0.6 were worse on the validation split."""
 GRAMMAR_PAIRS = 15_000
-"""Pairs of the grammar among the 163,000 of Tatoeba."""
+"""Pairs of the grammar among Tatoeba's: they teach which noun a pronoun refers to."""
 
 BEST = "best.safetensors"
 """The checkpoint: better than their average on the validation split."""
@@ -75,7 +76,7 @@ def configuration(run: Path, corpus: Path) -> TrainingConfig:
         steps=15_000,
         warmup_steps=2000,
         cooldown_steps=9000,
-        optimizer="muon",  # better than Adam here (chapter 21)
+        optimizer="muon",  # it needs fewer steps than Adam (chapter 21)
         validate_every=1000,
         validation_sentences=300,
         keep=4,
@@ -124,7 +125,8 @@ def record(run: RunFolder) -> dict[str, Any]:
     return {
         "command": f"python tools/record_everyday.py runs/{run.path.name}",
         "commit": commit(),
-        "config": config.as_dict() | {"output": run.path.name, "corpus": "tatoeba+"},
+        "config": config.as_dict()
+        | {"output": run.path.name, "corpus": "tatoeba and grammar"},
         "grammar_pairs": GRAMMAR_PAIRS,
         "log": run.read_log(),
         "before": scores(trained, tokenizer),

@@ -1,8 +1,8 @@
 """The landing page's three directives: ``{hero}``, ``{everyday}`` and ``{verdicts}``.
 
-The hero is one attention head of the model in the page, drawn, and what its removal
-does to the translation; the build computes both. Below it readers type a sentence of
-their own. The verdicts are counted from what the chapters settle.
+The hero draws one attention head of the grammar's model, and shows how the translation
+changes when that head is switched off; the build computes both. In the field beside it
+readers type a sentence of their own. The verdicts are those that the chapters settle.
 """
 
 from collections import Counter
@@ -49,6 +49,8 @@ class Hero(NamedTuple):
     """The translation's words when the head is switched off."""
     weights: list[list[float]]
     """A row for each word of the target, over the words of the source."""
+    heads: int
+    """How many heads the model has."""
     alone: bool
     """Whether no other single head changes the translation."""
 
@@ -89,6 +91,7 @@ def compute() -> Hero:
         _texts(target),
         _texts(tokenizer.pieces(tokenizer.encode(changed[HEAD]))),
         merged.tolist(),
+        len(all_heads(model)),
         set(changed) == {HEAD},
     )
 
@@ -173,7 +176,7 @@ def figure(hero: Hero) -> str:
         f'<div class="hero-words" aria-live="polite">{sentences}</div>'
         '<button type="button" class="hero-switch" aria-pressed="false">'
         "Switch off this head</button>"
-        "<figcaption>One of a small Transformer’s 24 attention heads: a line shows "
+        f"<figcaption>One of a small Transformer’s {hero.heads} attention heads: a line shows "
         "which English word it looks at while a German word is written. Without this "
         f"head the article and the pronoun turn masculine.{alone}</figcaption></figure>"
     )
