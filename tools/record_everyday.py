@@ -27,6 +27,7 @@ from aiayn.training import TrainingConfig, resume_training, train
 from aiayn_book.live import EVERYDAY, QuantisedModel
 from project import RECORDS, commit
 
+CORPUS = "tatoeba and grammar"
 LENGTH_PENALTY = 1.0
 """As in the page; 0 and 0.6 were worse on the validation split."""
 GRAMMAR_PAIRS = 15_000
@@ -125,10 +126,9 @@ def record(run: RunFolder) -> dict[str, Any]:
     return {
         "command": f"python tools/record_everyday.py runs/{run.path.name}",
         "commit": commit(),
-        "config": config.as_dict()
-        | {"output": run.path.name, "corpus": "tatoeba and grammar"},
+        "config": config.as_dict() | {"output": run.path.name, "corpus": CORPUS},
         "grammar_pairs": GRAMMAR_PAIRS,
-        "log": run.read_log(),
+        "runs": [{"log": run.read_log()}],
         "before": scores(trained, tokenizer),
         "after": scores(quantised.model(), Tokenizer(quantised.tokenizer)),
     }

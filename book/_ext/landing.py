@@ -176,9 +176,10 @@ def figure(hero: Hero) -> str:
         f'<div class="hero-words" aria-live="polite">{sentences}</div>'
         '<button type="button" class="hero-switch" aria-pressed="false">'
         "Switch off this head</button>"
-        f"<figcaption>One of a small Transformer’s {hero.heads} attention heads: a line shows "
-        "which English word it looks at while a German word is written. Without this "
-        f"head the article and the pronoun turn masculine.{alone}</figcaption></figure>"
+        f"<figcaption>One of a small Transformer’s {hero.heads} attention heads: a "
+        "line shows which English word it looks at while a German word is written. "
+        "Without this head the article and the pronoun turn masculine."
+        f"{alone}</figcaption></figure>"
     )
 
 
