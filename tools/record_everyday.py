@@ -120,15 +120,17 @@ def scores(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
 def record(run: RunFolder) -> dict[str, Any]:
     """Everything that is known of the model, besides its weights."""
     config = TrainingConfig.from_dict(read_json(run.config))
+    log = run.read_log()
     trained, tokenizer = load_translator(run.path / BEST)
     assert isinstance(trained, Transformer)
     quantised = QuantisedModel.load(RECORDS / f"{EVERYDAY}.safetensors")
     return {
         "command": f"python tools/record_everyday.py runs/{run.path.name}",
         "commit": commit(),
+        "machine": log[0]["machine"],
         "config": config.as_dict() | {"output": run.path.name, "corpus": CORPUS},
         "grammar_pairs": GRAMMAR_PAIRS,
-        "runs": [{"log": run.read_log()}],
+        "runs": [{"log": log}],
         "before": scores(trained, tokenizer),
         "after": scores(quantised.model(), Tokenizer(quantised.tokenizer)),
     }
