@@ -6,7 +6,7 @@ join short pairs to long rows before that.
 """
 
 from aiayn.data.batching import Batch, TokenBatches
-from aiayn.data.corpora import CORPORA, Corpus, corpus_place, load_corpus
+from aiayn.data.corpora import CORPORA, Corpus, load_corpus
 from aiayn.data.encoding import encode_lines
 from aiayn.data.packing import pack_pairs
 from aiayn.data.pairs import EncodedPairs, encode_pairs
@@ -32,7 +32,6 @@ __all__ = [
     "RaggedTokens",
     "TokenBatches",
     "Tokenizer",
-    "corpus_place",
     "encode_lines",
     "encode_pairs",
     "load_corpus",

@@ -15,11 +15,11 @@ from aiayn.data import (
     RaggedTokens,
     TokenBatches,
     Tokenizer,
-    corpus_place,
     encode_pairs,
     load_corpus,
     pack_pairs,
 )
+from aiayn.data.corpora import corpus_place
 from aiayn.errors import InputError
 from aiayn.storage import RunFolder, resuming, write_json
 from aiayn.training.config import TrainingConfig

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from aiayn.data import Tokenizer, corpus_place
+from aiayn.data import Tokenizer
+from aiayn.data.corpora import corpus_place
 from aiayn.device import describe_machine, resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.model import Transformer
