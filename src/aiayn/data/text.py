@@ -171,7 +171,7 @@ class MemmapLines(Sequence[str]):
     def raw(self) -> memoryview:
         """The bytes of the lines, from the first to the last, with their line feeds."""
         ends = slice(self._starts[0], self._ends[-1]) if len(self) else slice(0)
-        return memoryview(self._text[ends])
+        return self._text[ends].data
 
     @overload
     def __getitem__(self, index: int) -> str: ...

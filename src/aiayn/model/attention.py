@@ -5,13 +5,13 @@ the formula has no value there.
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from aiayn.model.cache import KVCache
+from aiayn.model.choices import AttentionCall
 from aiayn.model.masks import Mask, check_mask
 from aiayn.model.validation import check_attention, check_sequences, head_widths
 
@@ -122,6 +122,8 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([1, 5, 8]), torch.Size([1, 2, 5, 5]))
     """
 
+    __call__: AttentionCall  # pyright: ignore[reportIncompatibleMethodOverride]
+
     def __init__(
         self,
         d_model: int,
@@ -171,18 +173,6 @@ class MultiHeadAttention(nn.Module):
         keys, values = self.project_kv(key, value, cache)
         context, weights = self.attention(queries, keys, values, mask, need_weights)
         return self.output_projection(context.transpose(1, 2).flatten(2)), weights
-
-    if TYPE_CHECKING:  # nn.Module's takes and gives anything
-
-        def __call__(
-            self,
-            query: Tensor,
-            key: Tensor | None,
-            value: Tensor | None,
-            mask: Tensor | None = None,
-            need_weights: bool = False,
-            cache: KVCache | None = None,
-        ) -> tuple[Tensor, Tensor | None]: ...
 
     def project_query(self, query: Tensor, cache: KVCache | None = None) -> Tensor:
         """The queries of every head: (batch, heads, queries, d_k)."""

@@ -1,10 +1,14 @@
-"""The choices of a model, as an editor knows them: by name and by type.
+"""What an editor and a type checker know of a model: its choices, and its calls.
 
-A recipe, such as `TransformerConfig.tiny`, takes any of them as keywords. With these
-types, an editor and a type checker refuse a name that does not exist.
+A recipe, such as `TransformerConfig.tiny`, takes any of the choices as keywords, and a
+name that does not exist is refused. `torch.nn.Module` itself takes and gives anything.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, Protocol, TypedDict
+
+from torch import Tensor
+
+from aiayn.model.cache import KVCache
 
 
 class ModelChoices(TypedDict, total=False):
@@ -26,3 +30,25 @@ class ModelChoices(TypedDict, total=False):
     max_length: int
     tie_embeddings: bool
     pad_id: int
+
+
+class AttentionCall(Protocol):
+    """How `MultiHeadAttention` is called. Not in the paper."""
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        mask: Tensor | None = None,
+        need_weights: bool = False,
+        cache: KVCache | None = None,
+    ) -> tuple[Tensor, Tensor | None]: ...
+
+
+class TransformerCall(Protocol):
+    """How `Transformer` is called. Not in the paper."""
+
+    def __call__(
+        self, source: Tensor, target: Tensor, **masks_and_positions: Tensor | None
+    ) -> Tensor: ...

@@ -5,7 +5,7 @@ sentences of a batch are padded to one length, and nothing attends to padding.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from aiayn.errors import InputError
 from aiayn.model.attention_weights import AttentionWeights
 from aiayn.model.cache import DecoderCache
+from aiayn.model.choices import TransformerCall
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.layers import Decoder, DecoderLayer, Encoder
@@ -73,6 +74,8 @@ class Transformer(nn.Module):
     torch.Size([1, 3, 20])
     """
 
+    __call__: TransformerCall  # pyright: ignore[reportIncompatibleMethodOverride]
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
@@ -107,15 +110,6 @@ class Transformer(nn.Module):
             InputError: The ids are not of such shapes, or not in the vocabulary.
         """
         return self.logits(self.decoder_hidden(source, target, **masks_and_positions))
-
-    if TYPE_CHECKING:  # nn.Module's takes and gives anything
-
-        def __call__(
-            self,
-            source: Tensor,
-            target: Tensor,
-            **masks_and_positions: Tensor | None,
-        ) -> Tensor: ...
 
     def decoder_hidden(
         self,

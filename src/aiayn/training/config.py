@@ -173,11 +173,12 @@ class TrainingConfig:
         # is needed. With Muon, a narrower model learns as much in less time (chapter
         # 14).
         sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
+        sizes["dropout"] = 0.0
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(**sizes, dropout=0.0),
+            model=TransformerConfig.tiny(**sizes),
             tokens_per_batch=512,
             packed_length=24,
             steps=2400,
