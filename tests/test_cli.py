@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -679,3 +680,24 @@ def test_evaluates_from_anywhere_but_not_what_has_changed(
     status, _, err = aiayn("resume", tmp_path / "mine", "--steps", 2, "--corpus", moved)
     assert status == 0, err
     assert aiayn(*evaluate)[0] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another signal")
+def test_stopped_while_torch_is_imported_it_ends_quietly(tmp_path):
+    """In place of torch, something that says when it is imported, and takes long."""
+    (tmp_path / "torch.py").write_text(
+        "import time\nprint('imported', flush=True)\ntime.sleep(60)\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aiayn", "corpus", "grammar"],
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "imported\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "aiayn: Stopped.\n"

@@ -5,43 +5,47 @@ The model stands in `aiayn.model`, its data in `aiayn.data`, its training in
 imported from here.
 """
 
-from aiayn.data import Tokenizer, load_corpus
-from aiayn.errors import InputError
-from aiayn.inference import (
-    beam_search,
-    evaluate_bleu,
-    greedy_search,
-    load_translator,
-    save_translator,
-    translate,
-)
-from aiayn.model import (
-    AttentionWeights,
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    LearnedPositionalEncoding,
-    MultiHeadAttention,
-    PositionwiseFeedForward,
-    SinusoidalPositionalEncoding,
-    Transformer,
-    TransformerConfig,
-    additive_attention,
-    causal_mask,
-    padding_mask,
-    scaled_dot_product_attention,
-    shift_right,
-    sinusoidal_positional_encoding,
-)
-from aiayn.training import (
-    TrainingConfig,
-    label_smoothed_cross_entropy,
-    noam_rate,
-    resume_training,
-    train,
-)
-from aiayn.version import __version__ as __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aiayn.data import Tokenizer, load_corpus
+    from aiayn.errors import InputError
+    from aiayn.inference import (
+        beam_search,
+        evaluate_bleu,
+        greedy_search,
+        load_translator,
+        save_translator,
+        translate,
+    )
+    from aiayn.model import (
+        AttentionWeights,
+        Decoder,
+        DecoderLayer,
+        Encoder,
+        EncoderLayer,
+        LearnedPositionalEncoding,
+        MultiHeadAttention,
+        PositionwiseFeedForward,
+        SinusoidalPositionalEncoding,
+        Transformer,
+        TransformerConfig,
+        additive_attention,
+        causal_mask,
+        padding_mask,
+        scaled_dot_product_attention,
+        shift_right,
+        sinusoidal_positional_encoding,
+    )
+    from aiayn.training import (
+        TrainingConfig,
+        label_smoothed_cross_entropy,
+        noam_rate,
+        resume_training,
+        train,
+    )
+    from aiayn.version import __version__ as __version__
 
 __all__ = [
     "AttentionWeights",
@@ -76,3 +80,25 @@ __all__ = [
     "train",
     "translate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name or a part of the package, imported when it is first asked for.
+
+    Torch takes seconds to import. So the command line is there before, to be stopped.
+    """
+    public = {"__version__", *__all__}
+    for part in ("version", "errors", "model", "data", "inference", "training"):
+        if name in public and hasattr(import_module(f"{__name__}.{part}"), name):
+            globals()[name] = getattr(import_module(f"{__name__}.{part}"), name)
+            return globals()[name]
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 from aiayn import fast
 from aiayn.data import Batch
@@ -346,3 +347,19 @@ def test_steps_of_a_training_are_the_plain_ones():
         batch = Batch(torch.randint(3, 30, (4, 7)), torch.randint(3, 30, (4, 6)))
         losses.append([trainer.step(step, [batch]) for step in range(1, 7)])
     assert_close(*losses)
+
+
+@pytest.mark.parametrize("length", [4, MAX_SHORT + 1])
+def test_flops_are_counted_as_those_of_the_plain_classes(length, unchecked_shapes):
+    """On every processor, and wherever the products are large enough for oneDNN."""
+    config = TransformerConfig.tiny(vocab_size=3000, dropout=0.1)
+    source = torch.randint(4, 3000, (8, length))
+    counted = []
+    for criterion in (Criterion(Transformer(config), 0.1, 1) for _ in range(2)):
+        if counted:
+            fast.accelerate(criterion)
+        with FlopCounterMode(display=False) as counter:
+            criterion(source, source)[0].backward()
+        counted.append(counter.get_total_flops())
+    plain, accelerated = counted
+    assert accelerated == plain > 0

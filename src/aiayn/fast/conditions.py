@@ -1,8 +1,9 @@
 """When the fast classes compute as the plain ones do.
 
-`torch.compile` makes kernels of its own from the formulas. `torch.func` and forward
-mode cannot look into a gradient that was written by hand. Under each of them the fast
-classes step aside; on a GPU, some of them help a compiler (`attention`, `autocast`).
+`torch.compile` makes kernels of its own from the formulas, and `FlopCounterMode` counts
+the operations of the plain classes. `torch.func` and forward mode cannot look into a
+gradient that was written by hand. Under each of them the fast classes step aside; on a
+GPU, some of them help a compiler (`attention`, `autocast`).
 """
 
 from collections.abc import Callable
@@ -17,10 +18,12 @@ from aiayn.errors import InputError
 
 
 def is_transformed() -> bool:
-    """Whether torch.compile, torch.func or forward-mode differentiation is at work."""
+    """Whether torch.compile, torch.func, forward mode or a counter is at work."""
     if torch.compiler.is_compiling():  # a compiler cannot trace the lines below
         return True
     if getattr(forward_ad, "_current_level", -1) >= 0:
+        return True
+    if getattr(torch._C, "_len_torch_dispatch_stack", int)():  # FlopCounterMode, …
         return True
     functorch = getattr(torch._C, "_are_functorch_transforms_active", None)
     return functorch is not None and functorch()

@@ -4,8 +4,7 @@ Most of a training step is spent in this product. Torch computes 32-bit products
 MKL, which leaves half of the arithmetic unused on some processors that are not Intel's.
 oneDNN, which torch contains too and uses for 16-bit products, does not: on one AMD EPYC
 a training step in fp32 took two thirds of the time; on an older one (Zen 4) it gains
-little. The results differ in the order of summation only. `FlopCounterMode` does not
-count these products: count inside `aiayn.fast.disabled`.
+little. The results differ in the order of summation only.
 """
 
 import platform

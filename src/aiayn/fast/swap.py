@@ -77,9 +77,9 @@ def accelerate(module: Module) -> Module:
 def disabled(module: nn.Module) -> Iterator[None]:
     """Use the plain classes inside a with block.
 
-    This is for what the fast classes cannot do: second derivatives, many gradients at
-    once (``is_grads_batched``), and counting operations with `FlopCounterMode`. (Under
-    torch.compile and torch.func they compute as the plain ones by themselves.)
+    This is for what the fast classes cannot do: second derivatives, and many gradients
+    at once (``is_grads_batched``). (Under torch.compile, torch.func and
+    `FlopCounterMode` they compute as the plain ones by themselves.)
 
     Other threads that use the module meanwhile compute with the plain classes too. The
     fast ones return when the last of all blocks around the module ends.

@@ -2,7 +2,9 @@
 
 A mask is a boolean tensor, True where a query may attend to a key, as in
 `torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere
-else; they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``.
+else; they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``. A
+mask of two dimensions is always (queries, keys), also where a batch has as many
+sentences as queries, so that one of (batch, keys) cannot be told from it.
 """
 
 import torch
