@@ -85,7 +85,7 @@ class _Node(NamedTuple):
 
 
 _STEP, _FIRST, _WORDS = 58, 34, 220  # of the words: distance, x of the first, y
-_CAKE = _Node("NP", 243, 158, (3, 4), (), (268, 162))
+_CAKE = _Node("NP", 243, 158, (3, 4), (), (277, 162))
 _EATS = _Node("VP", 188, 96, (2, _CAKE), ((186, 138),), (218, 93))
 _THE = _Node("NP", 63, 96, (0, 1), (), (90, 101))
 _ROOT = _Node("S", 235, 34, (_THE, _EATS, 5), ((196, 60), (236, 68)), (262, 24))
@@ -115,7 +115,8 @@ def _walk(drawing: Diagram, node: _Node) -> list[tuple[int, int]]:
     """Draw a constituent with its symbols; the walk goes down on its left, up again."""
     label, x, y, below, between, closes = node
     drawing.text(x, y, label, bold=True)
-    drawing.text(x - 24, y + 4, f"({label}", anchor="end", role="query", small=True)
+    down = -10 if node is _ROOT else 4
+    drawing.text(x - 24, y + down, f"({label}", anchor="end", role="query", small=True)
     route = [(x - 20, y - 16), (x - 20, y + 2)] if node is not _ROOT else [(x - 20, y)]
     for number, child in enumerate(below):
         if isinstance(child, int):
@@ -317,19 +318,20 @@ def broken_rules() -> Svg:
             role = "alert" if wrong else role_of(symbol)
             drawing.text(x, y + 22, symbol, role=role, small=True, bold=wrong)
             if wrong:
-                drawing.arrow(
-                    (x - 15, y + 31), (x + 15, y + 31), role="alert", head=False
-                )
+                _underline(drawing, x, y + 31)
         end = 22 + 35 * (len(symbols) if at is None else at)
         late = end > 180
         shift, anchor = (15, "end") if late else (-15, "start")
         drawing.text(end + shift, y + 43, why, anchor=anchor, role="alert")
         if at is None:
-            drawing.arrow(
-                (end - 15, y + 31), (end + 15, y + 31), role="alert", head=False
-            )
+            _underline(drawing, end, y + 31)
     told = "; ".join(f"{said[rule]} Broken by {text}" for rule, text, *_ in BROKEN)
     return drawing.finish("Four rules, each broken once", told)
+
+
+def _underline(drawing: Diagram, x: float, y: float) -> None:
+    """A symbol's mark, since colour alone says nothing to some."""
+    drawing.arrow((x - 15, y), (x + 15, y), role="alert", head=False)
 
 
 def balanced_share(pairs: int, labels: int = 1) -> float:
@@ -531,9 +533,7 @@ def repairs(words: Sequence[str], strings: Sequence[str]) -> Svg:
                 role = "alert" if new else role_of(symbol)
                 drawing.text(x, at, symbol, role=role, small=True, bold=new)
                 if new:
-                    drawing.arrow(
-                        (x - 15, at + 9), (x + 15, at + 9), role=role, head=False
-                    )
+                    _underline(drawing, x, at + 9)
         told.append(f"{text} becomes {' '.join(mended)}")
     return drawing.finish("Two strings and their repair", "; ".join(told) + ".")
 
@@ -552,7 +552,7 @@ def inserted(before: Sequence[str], after: Sequence[str]) -> list[bool]:
 
 
 def outcome(found: Parse) -> str:
-    """What an output is: a tree, brackets that match over too few or many words, or not.
+    """What an output is: a tree, good brackets over too few or many words, or neither.
 
     >>> outcome(Parse(DOG, ("(S", "XX", ")S"), "The tree has 1 tags for 6 words."))
     'wrong number of words'
@@ -672,7 +672,7 @@ def recorded(sentences: int) -> list[dict[str, Any]]:
 
 
 class Comparison(NamedTuple):
-    """F1 on one split: of a parser that does not read, of this run, of recorded ones."""
+    """F1 on one split: of a parser that does not read, and of trained ones."""
 
     blind: float
     here: float
@@ -757,7 +757,7 @@ def by_length(
 
 
 def length_chart(rows: Sequence[Mapping[str, Any]], trained: int) -> alt.LayerChart:
-    """F1 and the share of trees, by the number of symbols; `trained` classes are known."""
+    """F1 and the share of trees; the first `trained` classes were in the training."""
     order = [row["symbols"] for row in rows]
     data = [
         {"symbols": row["symbols"], "measure": name, "value": row[key]}
@@ -888,8 +888,8 @@ def settle_structure(
         holds=ratio > 2 and not edits.trees_after_replacing,
         expected="outputs twice as long, and no symbol that can be another one",
         measured=f"at least {ratio:.2f} symbols a word in two treebanks; "
-        f"{edits.trees_after_replacing or 'none'} of {edits.replaced:,} replacements of "
-        "one symbol leave a tree (of exchanges of neighbours "
+        f"{edits.trees_after_replacing or 'none'} of {edits.replaced:,} replacements "
+        "of one symbol leave a tree (of exchanges of neighbours "
         f"{edits.trees_after_exchanging / edits.exchanged:.0%} do)",
         sample=f"two treebanks, neither of them the paper's; {len(trees)} trees",
         detects="a ratio of 2 or less, and any symbol that can be another one",
