@@ -11,7 +11,6 @@ import altair as alt
 
 from aiayn.data.trees import ANY_TAG
 from aiayn.errors import InputError
-from aiayn.inference import load_translator
 from aiayn.parsing import (
     Parse,
     Tree,
@@ -469,6 +468,19 @@ def is_tree(symbols: Sequence[str], words: Sequence[str]) -> bool:
     return True
 
 
+# The training.
+
+
+def quietly(checkpoint_every: int) -> dict[str, Any]:
+    """What the chapter's configuration has besides: when it keeps a checkpoint."""
+    return {
+        "validate_every": checkpoint_every,
+        "validation_sentences": 0,
+        "precision": "auto",
+        "progress": False,
+    }
+
+
 # The score.
 
 
@@ -579,19 +591,6 @@ def examine(gold: Sequence[Tree], parses: Sequence[Parse]) -> dict[str, float]:
     }
 
 
-def training_history(
-    checkpoints: Iterable[Any], gold: Sequence[Tree]
-) -> list[dict[str, float]]:
-    """What each checkpoint of a training writes for the same sentences."""
-    return [
-        {
-            "step": int(path.stem.rpartition("-")[2]),
-            **examine(gold, greedy(gold, *load_translator(path))),
-        }
-        for path in checkpoints
-    ]
-
-
 def outcomes_chart(history: Sequence[Mapping[str, float]]) -> alt.Chart:
     """The share of each outcome, as a stack, at each checkpoint."""
     rows = [
@@ -660,6 +659,24 @@ def first_attempt() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 # Does it parse?
+
+
+def blind_f1(frequent: Mapping[int, Counter], gold: Sequence[Tree]) -> float:
+    """F1 of the parser that knows only how many words a sentence has.
+
+    Args:
+        frequent: By number of words, how often each tree, as symbols, occurred.
+        gold: The right trees.
+    """
+    return bracket_score(gold, [_without_reading(frequent, tree) for tree in gold]).f1
+
+
+def _without_reading(frequent: Mapping[int, Counter], gold: Tree) -> Tree | None:
+    words = gold.leaves
+    if len(words) not in frequent:
+        return None
+    ((symbols, _),) = frequent[len(words)].most_common(1)
+    return with_tags(delinearise(symbols, words), gold.tags)
 
 
 def recorded(sentences: int) -> list[dict[str, Any]]:
@@ -964,22 +981,3 @@ def settle_table_4() -> None:
 def better_than(f1: float) -> list[paper.ParsingResult]:
     """The rows of Table 4 with a larger F1."""
     return [row for row in paper.TABLE_4 if row.f1 > f1]
-
-
-# The parser that does not read.
-
-
-def most_frequent(trees: Iterable[Tree]) -> dict[int, tuple[str, ...]]:
-    """The most frequent tree, as symbols, for each number of words."""
-    counts: dict[int, Counter[tuple[str, ...]]] = {}
-    for tree in trees:
-        counts.setdefault(len(tree.leaves), Counter())[linearise(tree)] += 1
-    return {words: count.most_common(1)[0][0] for words, count in counts.items()}
-
-
-def without_reading(frequent: Mapping[int, tuple[str, ...]], gold: Tree) -> Tree | None:
-    """The most frequent tree of this length, over the words of this sentence."""
-    if len(gold.leaves) not in frequent:
-        return None
-    symbols = frequent[len(gold.leaves)]
-    return with_tags(delinearise(symbols, gold.leaves), gold.tags)
