@@ -83,19 +83,19 @@ class _Node(NamedTuple):
     """Where its closing symbol stands."""
 
 
-_STEP, _FIRST, _WORDS = 58, 34, 220  # of the words: distance, x of the first, y
-_CAKE = _Node("NP", 243, 158, (3, 4), (), (277, 162))
-_EATS = _Node("VP", 188, 96, (2, _CAKE), ((186, 138),), (218, 93))
+_WORDS_X, _WORDS_Y = (34, 92, 150, 208, 266, 340), 220  # of the words
+_CAKE = _Node("NP", 237, 158, (3, 4), (), (264, 158))
+_EATS = _Node("VP", 188, 96, (2, _CAKE), ((184, 138),), (218, 94))
 _THE = _Node("NP", 63, 96, (0, 1), (), (90, 101))
-_ROOT = _Node("S", 235, 34, (_THE, _EATS, 5), ((196, 60), (236, 68)), (262, 24))
+_ROOT = _Node("S", 262, 34, (_THE, _EATS, 5), ((206, 68), (258, 66)), (289, 24))
 
 
 def walk_around() -> Svg:
     """A tree, the walk around it, and the symbols that are written on the way."""
     drawing = Diagram(360, 340)
     drawing.arrow(*_walk(drawing, _ROOT), dashed=True, role="weight")
-    for number, word in enumerate(DOG.leaves):
-        drawing.text(_FIRST + _STEP * number, _WORDS, word, italic=True)
+    for x, word in zip(_WORDS_X, DOG.leaves, strict=True):
+        drawing.text(x, _WORDS_Y, word, italic=True)
     for number, symbol in enumerate(linearise(DOG)):
         row, column = divmod(number, 7)
         x, y = 26 + 51 * column, 295 + 26 * row
@@ -119,9 +119,10 @@ def _walk(drawing: Diagram, node: _Node) -> list[tuple[int, int]]:
     route = [(x - 20, y - 16), (x - 20, y + 2)] if node is not _ROOT else [(x - 20, y)]
     for number, child in enumerate(below):
         if isinstance(child, int):
-            end = _FIRST + _STEP * child, _WORDS
-            route += [(end[0] - 21, _WORDS + 15), (end[0] + 21, _WORDS + 15)]
-            drawing.text(end[0], _WORDS + 31, ANY_TAG, small=True)
+            end = _WORDS_X[child], _WORDS_Y
+            half = 21 if child < len(_WORDS_X) - 1 else 15
+            route += [(end[0] + side, _WORDS_Y + 15) for side in (-half, half)]
+            drawing.text(end[0], _WORDS_Y + 31, ANY_TAG, small=True)
         else:
             end = child.x, child.y
             route += _walk(drawing, child)
@@ -361,7 +362,11 @@ def balanced_chart(counted: Mapping[int, float]) -> alt.LayerChart:
     colours = alt.Scale(domain=names, range=[KEY.mark, QUERY.mark, VALUE.mark])
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up"])
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("symbols:Q", title="brackets in the string"),
+        x=alt.X(
+            "symbols:Q",
+            title="brackets in the string",
+            axis=alt.Axis(values=sorted(counted)),
+        ),
         y=alt.Y(
             "share:Q",
             title="share that is balanced",
@@ -466,19 +471,6 @@ def is_tree(symbols: Sequence[str], words: Sequence[str]) -> bool:
     except InputError:
         return False
     return True
-
-
-# The training.
-
-
-def quietly(checkpoint_every: int) -> dict[str, Any]:
-    """What the chapter's configuration has besides: when it keeps a checkpoint."""
-    return {
-        "validate_every": checkpoint_every,
-        "validation_sentences": 0,
-        "precision": "auto",
-        "progress": False,
-    }
 
 
 # The score.
@@ -598,9 +590,7 @@ def outcomes_chart(history: Sequence[Mapping[str, float]]) -> alt.Chart:
         for row in history
         for order, name in enumerate(OUTCOMES)
     ]
-    colours = alt.Scale(
-        domain=list(OUTCOMES), range=[ALERT.mark, QUERY.mark, VALUE.mark]
-    )
+    colours = alt.Scale(domain=list(OUTCOMES), range=[ALERT.mark, KEY.mark, VALUE.mark])
     legend = alt.Legend(columns=1, symbolType="square", labelLimit=0)
     return (
         alt.Chart(alt.Data(values=rows))
@@ -726,7 +716,7 @@ def gains_chart(compared: Mapping[str, Comparison]) -> alt.Chart:
             for f1 in some
         ]
     colours = [NEUTRAL.mark, ALERT.mark, KEY.mark, QUERY.mark]
-    shapes = ["square", "stroke", "circle", "triangle-up"]
+    shapes = ["square", "diamond", "circle", "triangle-up"]
     legend = alt.Legend(columns=2, labelLimit=0)
     return (
         alt.Chart(alt.Data(values=rows))
@@ -784,8 +774,11 @@ def length_chart(rows: Sequence[Mapping[str, Any]], trained: int) -> alt.LayerCh
     names = ["F1, repaired", "share of trees"]
     colours = alt.Scale(domain=names, range=[KEY.mark, VALUE.mark])
     shapes = alt.Scale(domain=names, range=["circle", "square"])
+    across = alt.X(
+        "symbols:O", title="symbols", sort=order, axis=alt.Axis(labelAngle=0)
+    )
     base = alt.Chart(alt.Data(values=data)).encode(
-        x=alt.X("symbols:O", title="symbols", sort=order, axis=alt.Axis(labelAngle=0)),
+        x=across,
         y=alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1])),
         color=alt.Color("measure:N", title=None, scale=colours),
         tooltip=["symbols:O", "measure:N", alt.Tooltip("value:Q", format=".2f")],
@@ -795,7 +788,7 @@ def length_chart(rows: Sequence[Mapping[str, Any]], trained: int) -> alt.LayerCh
     )
     unseen = alt.Chart(alt.Data(values=[{"symbols": s} for s in order[trained:]]))
     shade = unseen.mark_bar(color=NEUTRAL.mark, opacity=0.18).encode(
-        x=alt.X("symbols:O", sort=order), y=alt.value(0), y2=alt.value(220)
+        x=across, y=alt.value(0), y2=alt.value(220)
     )
     return alt.layer(shade, base.mark_line(), points).properties(
         width="container",
