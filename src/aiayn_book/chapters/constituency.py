@@ -636,18 +636,6 @@ def treatment_chart(history: Sequence[Mapping[str, float]]) -> alt.LayerChart:
     ).properties(height=240)
 
 
-def first_attempt() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two recorded runs: the first attempt, and today's with the same seed and size."""
-    first = load_record("parsing-first")["runs"][0]
-    same = next(
-        run
-        for run in load_record("parsing")["runs"]
-        if (run["corpus"], run["sentences"], run["seed"])
-        == (first["corpus"], first["sentences"], first["seed"])
-    )
-    return first, same
-
-
 # Does it parse?
 
 

@@ -207,7 +207,13 @@ def test_examine_counts_and_scores():
 
 
 def test_what_the_text_says_of_the_first_attempt():
-    first, same = chapter.first_attempt()
+    (first,) = load_record("parsing-first")["runs"]
+    same, *_ = [
+        run
+        for run in load_record("parsing")["runs"]
+        if (run["corpus"], run["sentences"]) == ("grammar", first["sentences"])
+        and run["seed"] == first["seed"]
+    ]
     assert round(first["scores"]["test"]["f1"], 2) == 0.65
     assert round(same["scores"]["test"]["f1"], 2) == 0.80
     old, new = first["config"], same["config"]
