@@ -39,25 +39,25 @@ def _loosely(
     symbols: Sequence[str], words: int, *, empty=False, roots=False, bare=False
 ) -> bool:
     """As the solution does it, with one rule forgotten."""
-    pile: list[str] = []
+    stack: list[str] = []
     filled: list[bool] = []
     tags = trees = 0
     for symbol in symbols:
-        trees += not pile
+        trees += not stack
         if symbol.startswith("("):
-            pile.append(symbol[1:])
+            stack.append(symbol[1:])
             filled.append(False)
             continue
         if symbol.startswith(")"):
-            if not pile or pile.pop() != symbol[1:] or not (filled.pop() or empty):
+            if not stack or stack.pop() != symbol[1:] or not (filled.pop() or empty):
                 return False
-        elif pile or bare:
+        elif stack or bare:
             tags += 1
         else:
             return False
         if filled:
             filled[-1] = True
-    return not pile and tags == words and (trees == 1 or roots)
+    return not stack and tags == words and (trees == 1 or roots)
 
 
 def _words_outside(symbols: Sequence[str], words: int) -> bool:
