@@ -622,9 +622,9 @@ def three_computations() -> Svg:
     return drawing.finish(
         "Three computations with one model",
         "Training: the correct target, shifted, is read by the model with dropout, and "
-        "the loss updates the weights. Evaluation: the same without dropout and without "
-        "an update. Writing: the model reads its own words so far, one position at "
-        "a time, and gives the next word, which it reads in turn.",
+        "the loss updates the weights. Evaluation: the same without dropout and "
+        "without an update. Writing: the model reads its own words so far, one "
+        "position at a time, and gives the next word, which it reads in turn.",
     )
 
 
