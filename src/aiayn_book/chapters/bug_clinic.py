@@ -218,7 +218,7 @@ class Admission:
                 right,
                 "The share of 200 rows that each writes without a "
                 "mistake. Patients 2, 4 and 5 write none, patient 1 few; patient 6 "
-                "differs from seed to seed; the others write nearly all.",
+                "differs from seed to seed; the others write most.",
             ),
         ]
 
