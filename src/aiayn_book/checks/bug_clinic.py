@@ -7,20 +7,20 @@ from aiayn_book.checks.draws import seeded
 from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
-def _leaks(logits: Tensor, changed: Tensor, place: int) -> bool:
-    """Row by row: row i has read the tokens before i, so not the one at place ≥ i."""
+def _leaks(logits: Tensor, changed: Tensor, position: int) -> bool:
+    """Row i has read the tokens before i, so not the one at position ≥ i."""
     moved = [bool((a != b).any()) for a, b in zip(logits, changed, strict=True)]
-    return any(moved[row] for row in range(len(moved)) if row <= place)
+    return any(moved[row] for row in range(len(moved)) if row <= position)
 
 
 def _cases() -> list[tuple[Tensor, Tensor, int]]:
     generator = seeded(6)
     cases = []
-    for place, moved in ((4, []), (2, [0]), (2, [3, 4]), (2, [2, 3, 4]), (1, [1])):
+    for position, moved in ((4, []), (2, [0]), (2, [3, 4]), (2, [2, 3, 4]), (1, [1])):
         logits = torch.randn(5, 4, generator=generator)
         changed = logits.clone()
         changed[moved] += 1
-        cases.append((logits, changed, place))
+        cases.append((logits, changed, position))
     return cases
 
 
@@ -30,20 +30,20 @@ leaks = FunctionCheck(
     cases=_cases,
     mistakes=(
         Mistake(
-            lambda a, b, place: not a[:place].equal(b[:place]),
-            "row number `place` itself must not move either: it is about to write "
+            lambda a, b, position: not a[:position].equal(b[:position]),
+            "row number `position` itself must not move either: it is about to write "
             "that very token.",
         ),
         Mistake(
-            lambda a, b, place: not a.equal(b),
-            "you look at all rows. Those after `place` have a right to move.",
+            lambda a, b, position: not a.equal(b),
+            "you look at all rows. Those after `position` have a right to move.",
         ),
         Mistake(
-            lambda a, b, place: not a[place:].equal(b[place:]),
+            lambda a, b, position: not a[position:].equal(b[position:]),
             "later rows may move: they have read the token. Look at the rows before.",
         ),
         Mistake(
-            lambda a, b, place: not _leaks(a, b, place),
+            lambda a, b, position: not _leaks(a, b, position),
             "true and false are exchanged: the answer is whether it leaks.",
         ),
     ),
