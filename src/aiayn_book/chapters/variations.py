@@ -347,9 +347,14 @@ def _zero(orient: str = "x") -> alt.Chart:
     )
 
 
-def _marked(words: Sequence[str], colours: Sequence[Any], shapes: Sequence[str]) -> Any:
+def _marked(
+    words: Sequence[str],
+    colours: Sequence[Any],
+    shapes: Sequence[str],
+    columns: int = 2,
+) -> dict[str, Any]:
     """Colour and shape of a reading, with one legend below the chart."""
-    legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=0)
+    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=0)
     hues = alt.Scale(domain=list(words), range=[colour.mark for colour in colours])
     forms = alt.Scale(domain=list(words), range=list(shapes))
     return {
@@ -431,7 +436,7 @@ def table_in_miniature() -> alt.LayerChart:
                 "reading": _FOUND[here(row, "bleu") == "within noise"],
             }
         )
-    look = _marked(_FOUND, (KEY, NEUTRAL), ("circle", "square"))
+    look = _marked(_FOUND, (KEY, NEUTRAL), ("circle", "square"), columns=1)
     return _intervals(
         rows,
         "BLEU beside base, here",
@@ -494,9 +499,9 @@ def chance_curves() -> alt.LayerChart:
         "difference:Q",
         title="difference in BLEU between two runs",
         scale=alt.Scale(domain=[-2.4, 2.4], nice=False),
-        axis=alt.Axis(format="+"),
+        axis=alt.Axis(format="+", values=[-2, -1, 0, 1, 2]),
     )
-    y = alt.Y("density:Q", title=None, axis=None, scale=alt.Scale(domain=[-0.55, 2]))
+    y = alt.Y("density:Q", title=None, axis=None, scale=alt.Scale(domain=[-0.85, 2]))
     curves = (
         alt.Chart(alt.Data(values=rows))
         .mark_line()
@@ -507,20 +512,28 @@ def chance_curves() -> alt.LayerChart:
             strokeDash=alt.StrokeDash("curve:N", scale=dash, legend=legend),
         )
     )
-    named = {"C N=2": 0, "C d_model=256": 1, "D dropout=0.0": 0, "A h=1": 1}
+    named = {
+        "C N=2": ("2 layers", 0),
+        "C d_model=256": ("width 256", 0),
+        "D dropout=0.0": ("no dropout", 1),
+        "A h=1": ("1 head", 2),
+        "big": ("big", 0),
+    }
     marks = [
         {
             "difference": round(in_paper(row, "bleu"), 1),
             "density": -0.12,
             "row": LABELS[row],
-            "low": -0.28 - 0.17 * named.get(row, 0),
         }
         for row in CHANGED
     ]
     words = [
-        mark | {"density": mark["low"]}
-        for row, mark in zip(CHANGED, marks, strict=True)
-        if row in named
+        {
+            "difference": round(in_paper(row, "bleu"), 1),
+            "density": -0.32 - 0.2 * level,
+            "row": name,
+        }
+        for row, (name, level) in named.items()
     ]
     ticks = (
         alt.Chart(alt.Data(values=marks))
@@ -575,14 +588,21 @@ def bleu_against_perplexity() -> alt.LayerChart:
     dots = base.mark_point(filled=True, size=75, opacity=0.9).encode(
         **look, tooltip=["row:N", "perplexity:Q", "BLEU:Q"]
     )
-    few = "indexof(['base', 'C · 2 layers', 'C · width 256', 'D · smoothing 0',"
-    few += " 'D · smoothing 0.2', 'A · 1 head'], datum.row) >= 0"
-    names = (
-        base.transform_filter(few)
-        .mark_text(align="left", dx=8, dy=-7, fontSize=12)
+    above = [LABELS["D label_smoothing=0.2"], "base"]
+    below = [
+        LABELS[row]
+        for row in ("A h=1", "C N=2", "C d_model=256", "D label_smoothing=0.0")
+    ]
+    names = [
+        base.transform_filter(alt.FieldOneOfPredicate("row", shown))
+        .mark_text(align=align, dx=dx, dy=dy, fontSize=12)
         .encode(text="row:N")
-    )
-    return alt.layer(line, dots, names).properties(
+        for shown, align, dx, dy in (
+            (above, "left", 6, -10),
+            (below, "right", -8, 8),
+        )
+    ]
+    return alt.layer(line, dots, *names).properties(
         width="container",
         height=280,
         description="BLEU against perplexity for the rows of Table 3. All rows but "
