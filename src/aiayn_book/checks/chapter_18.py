@@ -81,8 +81,8 @@ standard_error = FunctionCheck(
         ),
         Mistake(
             _pooled,
-            "that is the chapter's pooled variance, common to both. Here each group has "
-            "a variance of its own.",
+            "that is the chapter's pooled variance, common to both. Here each group "
+            "has a variance of its own.",
         ),
     ),
 )
