@@ -309,16 +309,16 @@ def percent(difference: float) -> float:
 
 
 def report(*rows: str) -> pd.DataFrame:
-    """The rows' changes beside base, the paper's and ours with two standard errors."""
-    lines = {}
-    for row in rows:
-        loss, bleu = gap(row, "loss"), gap(row, "bleu")
-        lines[row] = {
-            "perplexity, paper": f"{percent(in_paper(row, 'loss')):+z.1%}",
-            "here": f"{percent(loss):+z.1%} ± {2 * error(row, 'loss'):.1%}",
-            "BLEU, paper": f"{in_paper(row, 'bleu'):+z.1f}",
-            "here ": f"{bleu:+z.1f} ± {2 * error(row, 'bleu'):.1f}",
+    """The rows' changes beside base, the paper's and ours."""
+    lines = {
+        LABELS[row]: {
+            "perplexity": f"{percent(in_paper(row, 'loss')):+z.1%}",
+            "here": f"{percent(gap(row, 'loss')):+z.1%}",
+            "BLEU": f"{in_paper(row, 'bleu'):+z.1f}",
+            "here ": f"{gap(row, 'bleu'):+z.1f}",
         }
+        for row in rows
+    }
     return pd.DataFrame.from_dict(lines, "index")
 
 

@@ -57,6 +57,12 @@ def test_three_seeds_are_compared_with_three():
     assert set(chapter.runs()["pairs"]) == {317}
 
 
+def test_the_table_has_the_paper_s_change_beside_ours():
+    table = chapter.report("A h=1", "C d_model=256")
+    assert list(table.loc["A · 1 head"]) == ["+7.5%", "+4.2%", "-0.9", "-0.6"]
+    assert 2 * chapter.error("A h=1", "loss") == pytest.approx(0.030, abs=0.0005)
+
+
 def test_the_groups_of_the_text():
     """*Likely to be real*, *depends on s*, and the other eleven."""
     found = {name: set() for name in chapter.group_sizes()}
