@@ -108,27 +108,27 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
 
 
 @cache
-def runs(record: str = "table3") -> pd.DataFrame:
+def runs() -> pd.DataFrame:
     """The recorded runs of the miniature, a row each."""
-    return pd.DataFrame(load_record(record)["runs"])
+    return pd.DataFrame(load_record("table3")["runs"])
 
 
-def values(row: str, score: str, record: str = "table3") -> list[float]:
+def values(row: str, score: str) -> list[float]:
     """A row's scores, one for each seed."""
-    table = runs(record)
+    table = runs()
     return table.loc[table["row"] == row, score].tolist()
 
 
-def gap(row: str, score: str, record: str = "table3") -> float:
+def gap(row: str, score: str) -> float:
     """The row's mean minus base's."""
-    return fmean(values(row, score, record)) - fmean(values("base", score, record))
+    return fmean(values(row, score)) - fmean(values("base", score))
 
 
-def error(row: str, score: str, record: str = "table3") -> float:
+def error(row: str, score: str) -> float:
     """The standard error of `gap`, by the rule that was fixed before the runs."""
-    recorded = runs(record)["row"].unique()
-    s = pooled_sd([values(name, score, record) for name in recorded])
-    one, base = (len(values(name, score, record)) for name in (row, "base"))
+    recorded = runs()["row"].unique()
+    s = pooled_sd([values(name, score) for name in recorded])
+    one, base = (len(values(name, score)) for name in (row, "base"))
     return s * math.sqrt(1 / one + 1 / base)
 
 
