@@ -10,12 +10,12 @@ Values = Sequence[float]
 
 def _squares(values: Values) -> float:
     """The summed squares of the distances from the mean."""
-    middle = sum(values) / len(values)
-    return sum((value - middle) ** 2 for value in values)
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values)
 
 
 def _standard_error(one: Values, other: Values) -> float:
-    """From each hand's own spread."""
+    """From each group's own variance."""
     total = 0.0
     for values in (one, other):
         total += _squares(values) / (len(values) - 1) / len(values)
@@ -47,7 +47,7 @@ def _pooled(one: Values, other: Values) -> float:
     return math.sqrt(variance * (1 / len(one) + 1 / len(other)))
 
 
-def _hands() -> list[tuple[list[float], list[float]]]:
+def _groups() -> list[tuple[list[float], list[float]]]:
     """Equal and unequal numbers of seeds."""
     return [
         ([25.8, 25.1, 26.2], [24.9, 24.0, 24.1]),
@@ -59,7 +59,7 @@ def _hands() -> list[tuple[list[float], list[float]]]:
 standard_error = FunctionCheck(
     exercise="18.1",
     reference=_standard_error,
-    cases=_hands,
+    cases=_groups,
     mistakes=(
         Mistake(
             _root_forgotten,
@@ -76,13 +76,13 @@ standard_error = FunctionCheck(
         ),
         Mistake(
             _of_one_run,
-            "that is how much the difference of two single runs spreads. The mean of n "
-            "runs has a variance n times smaller.",
+            "that is the standard deviation of the difference of two single runs. The "
+            "mean of n runs has a variance n times smaller.",
         ),
         Mistake(
             _pooled,
-            "that is the chapter's spread, common to both hands. Here each hand has a "
-            "variance of its own.",
+            "that is the chapter's pooled variance, common to both. Here each group "
+            "has a variance of its own.",
         ),
     ),
 )
