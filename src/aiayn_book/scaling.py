@@ -105,6 +105,34 @@ def held_out_loss(model: LanguageModel, text: Text) -> float:
         return F.cross_entropy(logits, text.held_out[:, 1:].flatten()).item()
 
 
+PUNCTUATION = frozenset(".,?")
+KINDS = ("English words", "German words", "punctuation", "end of sentence")
+"""Of the tokens of a text."""
+
+
+def token_kinds(text: Text) -> Int[Tensor, "tokens"]:
+    """For each held-out token that is predicted, which of `KINDS` it is."""
+    ends = (text.held_out[:, :-1].flatten() == 0).cumsum(0)
+    predicted = text.held_out[:, 1:].flatten()
+    kinds = 1 - ends % 2  # after the first end comes English, after the next German
+    marks = [i for i, word in enumerate(text.words) if word in PUNCTUATION]
+    kinds[torch.isin(predicted, torch.tensor(marks))] = 2
+    kinds[predicted == 0] = 3
+    return kinds
+
+
+def losses_by_kind(model: LanguageModel, text: Text) -> dict[str, float]:
+    """Cross-entropy a token, in nats, for each of `KINDS`."""
+    kinds = token_kinds(text)
+    with torch.no_grad():
+        logits = model(text.held_out[:, :-1]).flatten(0, 1)
+    target = text.held_out[:, 1:].flatten()
+    losses = F.cross_entropy(logits, target, reduction="none")
+    return {
+        name: losses[kinds == number].mean().item() for number, name in enumerate(KINDS)
+    }
+
+
 def require_steps(steps: int, text: Text) -> None:
     """Raise an `InputError` unless `train_size` can take so many steps of the text.
 
