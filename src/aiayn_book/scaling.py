@@ -44,8 +44,10 @@ class LanguageModel(Transformer):
         self, tokens: Int[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length vocab"]:
         """Score what follows each token, from what stands before it."""
-        x = self.source_positions(self.embedding("source")(tokens))
-        x, _ = self.encoder(self.dropout(x), causal_mask(tokens.size(1)))
+        embedded = self.embedding("source")(tokens)
+        x = self.source_positions(embedded)
+        mask = causal_mask(tokens.size(1))
+        x, _ = self.encoder(self.dropout(x), mask)
         return self.logits(x)
 
 
