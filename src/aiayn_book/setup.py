@@ -27,10 +27,10 @@ def setup(chapter: str, seed: int = SEED) -> None:
         seed: for `random`, `numpy.random` and `torch`.
 
     Raises:
-        InputError: `chapter` is not of the form ``"03-attention"``, or the chart
-            libraries are missing.
+        InputError: `chapter` is not of the form ``"03-attention"`` or ``"packing"``,
+            or the chart libraries are missing.
     """
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", chapter):
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", chapter):
         raise InputError(
             f"chapter is {chapter!r}, but a notebook's name was expected, words joined "
             "by hyphens, such as '03-attention'."

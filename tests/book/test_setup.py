@@ -70,7 +70,7 @@ def test_durations_in_words(seconds, words):
 def test_a_wrong_name_is_refused():
     """The name is the notebook's."""
     with pytest.raises(InputError, match="such as '03-attention'"):
-        setup("attention")
+        setup("03-attention.ipynb")
 
 
 def test_the_package_alone_loads_nothing_of_the_book():

@@ -262,10 +262,11 @@ def quarter_of_the_text(text: scaling.Text) -> list[float]:
 
 def equal_factors() -> Svg:
     """A power law of exponent 0.1 on logarithmic axes, in steps of four."""
-    drawing = Diagram(360, 262)
+    drawing = Diagram(360, 272)
     names = ["1k", "4k", "16k", "64k", "256k", "1,024k"]
     ticks = [((24 + 52 * k) / 306, name) for k, name in enumerate(names)]
-    drawing.axis((46, 222), (352, 222), ticks, label="parameters")
+    drawing.axis((46, 222), (352, 222), ticks)
+    drawing.text(352, 260, "parameters", anchor="end", italic=True)
     drawing.axis((46, 222), (46, 22), [(0.16, "2"), (0.89, "4")], label="loss")
     at = [(70 + 52 * k, 44 + 29.2 * k) for k in range(len(names))]
     for (x0, y0), (x1, y1) in pairwise(at):
@@ -372,7 +373,9 @@ def _loss_chart(
         f"{PARAMETERS}:Q",
         title=PARAMETERS,
         scale=alt.Scale(type=kind, nice=False, domain=[1e3 if logarithmic else 0, 5e5]),
-        axis=alt.Axis(values=TICKS if logarithmic else [0, 2e5, 4e5], format="~s"),
+        axis=alt.Axis(
+            values=TICKS if logarithmic else [1e5, 2e5, 3e5, 4e5], format="~s"
+        ),
     )
     y = alt.Y(
         "loss:Q",
@@ -435,11 +438,11 @@ def tokens_chart(curve: Curve) -> alt.LayerChart:
                 x="tokens:Q"
             ),
             base.mark_circle(color=KEY.mark, size=110, opacity=1),
-            base.mark_text(align="left", dx=10).encode(text="words:N"),
+            base.mark_text(dy=-13).encode(text="words:N"),
         ]
     ).properties(
         width="container",
-        height=210,
+        height=230,
         description="Tokens for each parameter of the layers, on a logarithmic axis: "
         "242 for width 8, 63, 16, 4.1, 1.8, and 1.0 for width 128. A dashed line "
         "stands at twenty, between widths 16 and 32.",
@@ -740,13 +743,20 @@ def more_chart(curve: Curve, few: Sequence[float]) -> alt.LayerChart:
         y=alt.Y("model:N", sort=list(groups), title=None, axis=alt.Axis(labelLimit=170))
     )
     scale = alt.Scale(domain=[3, 5.2], nice=False)
+    axis = alt.Axis(values=[3, 3.5, 4, 4.5, 5])
     return alt.LayerChart(
         layer=[
             base.mark_tick(color=KEY.mark, thickness=3, size=26).encode(
-                x=alt.X("loss:Q", aggregate="mean", title="loss a token", scale=scale)
+                x=alt.X(
+                    "loss:Q",
+                    aggregate="mean",
+                    title="loss a token",
+                    scale=scale,
+                    axis=axis,
+                )
             ),
             base.mark_circle(color=QUERY.mark, size=60, opacity=1).encode(
-                x=alt.X("loss:Q", title="loss a token", scale=scale)
+                x=alt.X("loss:Q", title="loss a token", scale=scale, axis=axis)
             ),
         ]
     ).properties(
