@@ -349,7 +349,7 @@ def blank(kind: type[Transformer], encoder: int, decoder: int) -> Any:
 
 
 def turn(steps: int, reflect: bool = False) -> Tensor:
-    """The matrix that moves a position by so many steps, if asked after a reflection."""
+    """The matrix that moves a position by some steps, perhaps after a reflection."""
     clocks = torch.arange(CLOCKS).double()
     angles = steps / 10_000 ** (clocks / CLOCKS)
     sin, cos = angles.sin(), angles.cos()
@@ -530,8 +530,8 @@ def compartments() -> Svg:
     return drawing.finish(
         "Compartments",
         "A vector of 82 numbers in five parts: the word as a one among six numbers, "
-        "the position as 32 sines and cosines, the same with the opposite sign, and two "
-        "parts of six zeros, for the word before and for the answer.",
+        "the position as 32 sines and cosines, the same with the opposite sign, and "
+        "two parts of six zeros, for the word before and for the answer.",
     )
 
 

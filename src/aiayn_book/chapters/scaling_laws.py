@@ -24,6 +24,7 @@ TWENTY = 20
 """Tokens for each parameter that Hoffmann et al. (2022) found to be best."""
 PARAMETERS = "parameters in the layers"
 TICKS = [1e3, 1e4, 1e5]
+LINEAR_TICKS = [1e5, 2e5, 3e5, 4e5]
 MIDDLE = [2.5, 97.5]
 """Percentiles between which 95 % lie."""
 

@@ -109,6 +109,15 @@ def test_what_the_text_says_of_the_exponent():
     assert every[0] > max(straight)
 
 
+def test_an_offset_of_one_cannot_be_seen():
+    """Exercise 23.5: a steeper law, and deviations of less than three pixels."""
+    steeper = chapter.fit(CURVE.layers, CURVE.mean - 1)[1]
+    low, high = chapter.error_bar(CURVE.layers, CURVE.losses)
+    assert steeper / chapter.fit(CURVE.layers, CURVE.mean)[1] > high / low
+    off = np.abs(chapter.residuals(CURVE.layers, CURVE.mean - 1)).max()
+    assert 260 * off / np.log(4.5 / 0.2) < 3
+
+
 def test_german_becomes_the_easier_half():
     """And both records have the same losses, but for rounding."""
     found = chapter.kinds()
