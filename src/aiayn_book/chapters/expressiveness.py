@@ -90,13 +90,13 @@ def who_sees_the_last() -> Svg:
     """The outputs of each model, filled where they depend on the last input word."""
     drawing = Diagram(360, 178)
     drawing.text(2, 16, "input", anchor="start")
-    words = drawing.tokens(234, 16, ["w₁", "w₂", "w₃", "w₄", "w₅", "w₆"], step=40)
-    drawing.box(words[-1], 16, "w₆", width=34, height=26, role="weight")
+    words = drawing.tokens(242, 16, ["w₁", "w₂", "w₃", "w₄", "w₅", "w₆"], step=36)
+    drawing.box(words[-1], 16, "w₆", width=30, height=26, role="weight")
     for row, (name, outputs) in enumerate(depends_on_the_last().items()):
         y = 64 + 44 * row
         drawing.text(2, y, name, anchor="start")
-        middle = 134 + 20 * len(outputs)
-        drawing.grid(middle, y, [outputs], cell=40, tall=26, digits=None)
+        middle = 134 + 18 * len(outputs)
+        drawing.grid(middle, y, [outputs], cell=36, tall=26, digits=None)
     return drawing.finish(
         "Which outputs depend on the last word",
         "Six input words, of which the last is marked. All four outputs of a "
@@ -540,12 +540,12 @@ def right_padding(shares: list[list[float]]) -> Svg:
     drawing = Diagram(360, 52 + 32 * len(shares))
     drawing.text(86, 16, "position", anchor="end")
     for position in range(LONGEST):
-        drawing.text(118 + 44 * position, 16, str(position))
+        drawing.text(117 + 42 * position, 16, str(position))
     for row, values in enumerate(shares):
         y = 46 + 32 * row
         drawing.text(86, y, f"length {row + 1}", anchor="end")
-        middle = 96 + 22 * len(values)
-        drawing.grid(middle, y, [values], cell=44, tall=28)
+        middle = 96 + 21 * len(values)
+        drawing.grid(middle, y, [values], cell=42, tall=28)
     return drawing.finish(
         "Padding on the right",
         "Shares of right words, by the length of the input and the position. Lengths 1 "

@@ -428,7 +428,7 @@ def tokens_chart(curve: Curve) -> alt.LayerChart:
         x=alt.X(
             "tokens:Q",
             title="tokens for each parameter of the layers",
-            scale=alt.Scale(type="log", nice=False, domain=[0.8, 600]),
+            scale=alt.Scale(type="log", nice=False, domain=[0.3, 600]),
             axis=alt.Axis(values=[1, 10, 20, 100], format="~g"),
         ),
     )
@@ -439,7 +439,7 @@ def tokens_chart(curve: Curve) -> alt.LayerChart:
                 x="tokens:Q"
             ),
             base.mark_circle(color=KEY.mark, size=110, opacity=1),
-            base.mark_text(dy=-13).encode(text="words:N"),
+            base.mark_text(align="right", dx=-10).encode(text="words:N"),
         ]
     ).properties(
         width="container",

@@ -44,6 +44,10 @@ def test_the_five_tasks_are_what_their_names_say():
     assert tasks.text(target[0].tolist()) == " ".join(y)
 
 
+def test_the_grammar_has_eleven_constructions():
+    assert len({sample.kind for sample in chapter.drawn()}) == 11
+
+
 def test_no_string_is_held_out_and_trained():
     strings = [x for x, _ in chapter.five_tasks().pairs["copy"]]
     assert len(strings) == len(dict.fromkeys(strings))
