@@ -6,9 +6,10 @@ smallest sizes. Differs from the paper: no encoder, no cross-attention, pre-norm
 a text that goes on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -39,6 +40,9 @@ class LanguageModel(Transformer):
     Args:
         config: Its sizes, without decoder layers.
     """
+
+    if TYPE_CHECKING:  # one text, not two
+        __call__: Callable[..., Tensor]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  (one text, not two)
         self, tokens: Int[Tensor, "batch length"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
@@ -44,6 +44,9 @@ SEEDS = (0, 1, 2)
 class Classifier(Transformer):
     """The encoder without a mask; classes are words, scored at the first position."""
 
+    if TYPE_CHECKING:  # one text, not two
+        __call__: Callable[..., Tensor]  # pyright: ignore[reportIncompatibleVariableOverride]
+
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  (one text, not two)
         self, tokens: Tensor
     ) -> Tensor:
@@ -72,7 +75,7 @@ def depends_on_the_last() -> dict[str, list[float]]:
     changed = text.clone()
     changed[:, -1] = 2
     translator = Transformer(stacks(2, 2))
-    models: dict[str, Callable[[Tensor], Tensor]] = {
+    models: dict[str, Callable[..., Tensor]] = {
         "translator, parser": lambda words: translator(words, target),
         "language model": LanguageModel(stacks(2, 0)),
         "classifier": lambda words: classifier(words)[:, None],
