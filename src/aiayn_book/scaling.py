@@ -6,9 +6,10 @@ smallest sizes. Differs from the paper: no encoder, no cross-attention, pre-norm
 a text that goes on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -40,12 +41,17 @@ class LanguageModel(Transformer):
         config: Its sizes, without decoder layers.
     """
 
+    if TYPE_CHECKING:  # one text, not two
+        __call__: Callable[..., Tensor]  # pyright: ignore[reportIncompatibleVariableOverride]
+
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]  (one text, not two)
         self, tokens: Int[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length vocab"]:
         """Score what follows each token, from what stands before it."""
-        x = self.source_positions(self.embedding("source")(tokens))
-        x, _ = self.encoder(self.dropout(x), causal_mask(tokens.size(1)))
+        embedded = self.embedding("source")(tokens)
+        x = self.source_positions(embedded)
+        mask = causal_mask(tokens.size(1))
+        x, _ = self.encoder(self.dropout(x), mask)
         return self.logits(x)
 
 
@@ -103,6 +109,34 @@ def held_out_loss(model: LanguageModel, text: Text) -> float:
     with torch.no_grad():
         logits = model(text.held_out[:, :-1]).flatten(0, 1)
         return F.cross_entropy(logits, text.held_out[:, 1:].flatten()).item()
+
+
+PUNCTUATION = frozenset(".,?")
+KINDS = ("English words", "German words", "punctuation", "end of sentence")
+"""Of the tokens of a text."""
+
+
+def token_kinds(text: Text) -> Int[Tensor, "tokens"]:
+    """For each held-out token that is predicted, which of `KINDS` it is."""
+    ends = (text.held_out[:, :-1].flatten() == 0).cumsum(0)
+    predicted = text.held_out[:, 1:].flatten()
+    kinds = 1 - ends % 2  # after the first end comes English, after the next German
+    marks = [i for i, word in enumerate(text.words) if word in PUNCTUATION]
+    kinds[torch.isin(predicted, torch.tensor(marks))] = 2
+    kinds[predicted == 0] = 3
+    return kinds
+
+
+def losses_by_kind(model: LanguageModel, text: Text) -> dict[str, float]:
+    """Cross-entropy a token, in nats, for each of `KINDS`."""
+    kinds = token_kinds(text)
+    with torch.no_grad():
+        logits = model(text.held_out[:, :-1]).flatten(0, 1)
+    target = text.held_out[:, 1:].flatten()
+    losses = F.cross_entropy(logits, target, reduction="none")
+    return {
+        name: losses[kinds == number].mean().item() for number, name in enumerate(KINDS)
+    }
 
 
 def require_steps(steps: int, text: Text) -> None:

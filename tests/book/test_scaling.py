@@ -43,6 +43,34 @@ def test_each_row_goes_on_where_the_one_before_ended(small_text):
     assert torch.equal(rows[1:, 0], rows[:-1, -1])
 
 
+def test_each_token_is_of_one_kind(small_text):
+    """English and German by turns, each sentence with its end."""
+    text = small_text(3)
+    kinds = scaling.token_kinds(text)
+    words = [text.words[i] for i in text.held_out[:, 1:].flatten().tolist()]
+    assert len(kinds) == len(words)
+    names = [scaling.KINDS[kind] for kind in kinds.tolist()]
+    assert names[0] == "English words"
+    assert {n for n, w in zip(names, words, strict=True) if w == "</s>"} == {
+        "end of sentence"
+    }
+    first = words.index("</s>")
+    assert set(names[:first]) <= {"English words", "punctuation"}
+    second = words.index("</s>", first + 1)
+    assert set(names[first + 1 : second]) <= {"German words", "punctuation"}
+
+
+def test_losses_by_kind_have_the_loss_as_their_mean(small_text):
+    text = small_text(3)
+    model = scaling.LanguageModel(scaling.sized(8, len(text.words)))
+    by_kind = scaling.losses_by_kind(model, text)
+    counts = scaling.token_kinds(text).bincount(minlength=4).tolist()
+    total = sum(
+        n * loss for n, loss in zip(counts, by_kind.values(), strict=True) if n
+    ) / sum(counts)
+    assert total == pytest.approx(scaling.held_out_loss(model, text), rel=1e-5)
+
+
 @pytest.mark.parametrize("steps", [10, 19, 31])
 def test_a_training_is_refused_that_the_warm_up_or_the_text_cannot_bear(
     small_text, steps

@@ -1,4 +1,4 @@
-"""Checks of chapter 23, scaling and what the model is good for (§6.2, §7)."""
+"""Checks of chapter 23, scaling laws (§6.2)."""
 
 import math
 
@@ -69,62 +69,50 @@ power_law = FunctionCheck(
 )
 
 
-def _add(one: Tensor, other: Tensor) -> Tensor:
-    """Digit by digit."""
-    total = torch.zeros_like(one)
-    for row in range(len(one)):
-        digits = int(one[row].argmax()) + int(other[row].argmax())
-        total[row, digits % one.size(1)] = 1
-    return total
+def _surprise(sizes: Tensor, losses: Tensor) -> Tensor:
+    """Through the function of exercise 23.1."""
+    height, power = _power_law(sizes[:-1], losses[:-1])
+    return losses[-1] / (height * sizes[-1] ** -power) - 1
 
 
-def _digits() -> list[tuple[Tensor, Tensor]]:
-    """Every pair of digits of three bases."""
-    cases = []
-    for base in (3, 5, 10):
-        digit = torch.eye(base)
-        cases.append((digit.repeat_interleave(base, dim=0), digit.repeat(base, 1)))
-    return cases
+def _fitted_too(sizes: Tensor, losses: Tensor) -> Tensor:
+    height, power = _power_law(sizes, losses)
+    return losses[-1] / (height * sizes[-1] ** -power) - 1
 
 
-def _without_a_bias(one: Tensor, other: Tensor) -> Tensor:
-    base = one.size(1)
-    pairs = one[:, :, None] + other[:, None, :]  # (n, base, base)
-    total = torch.zeros_like(one)
-    for i in range(base):
-        for j in range(base):
-            total[:, (i + j) % base] += pairs[:, i, j]
-    return total
+def _turned_over(sizes: Tensor, losses: Tensor) -> Tensor:
+    return 1 / (_surprise(sizes, losses) + 1) - 1
 
 
-def _clipped(one: Tensor, other: Tensor) -> Tensor:
-    total = torch.zeros_like(one)
-    for row in range(len(one)):
-        digits = int(one[row].argmax()) + int(other[row].argmax())
-        total[row, min(digits, one.size(1) - 1)] = 1
-    return total
+def _ratio(sizes: Tensor, losses: Tensor) -> Tensor:
+    return _surprise(sizes, losses) + 1
 
 
-def _difference(one: Tensor, other: Tensor) -> Tensor:
-    total = torch.zeros_like(one)
-    for row in range(len(one)):
-        digits = int(one[row].argmax()) - int(other[row].argmax())
-        total[row, digits % one.size(1)] = 1
-    return total
+def _in_logarithms(sizes: Tensor, losses: Tensor) -> Tensor:
+    return (_surprise(sizes, losses) + 1).log()
 
 
-add = FunctionCheck(
+def _surprises() -> list[tuple[Tensor, Tensor]]:
+    """A law with an offset, and losses that vary around a law."""
+    generator = seeded(232)
+    sizes = torch.tensor([1e3, 1e4, 1e5, 1e6, 3e6], dtype=torch.float64)
+    noise = torch.rand(5, generator=generator, dtype=torch.float64) / 5
+    return [
+        (sizes, 1.5 + 12 * sizes**-0.25),
+        (sizes, 5 * sizes**-0.1 * (1 + noise)),
+        (sizes[:4], 7 * sizes[:4] ** -0.2 * (1 + noise[1:])),
+    ]
+
+
+surprise = FunctionCheck(
     exercise="23.2",
-    reference=_add,
-    cases=_digits,
+    reference=_surprise,
+    cases=_surprises,
     mistakes=(
-        Mistake(
-            _without_a_bias,
-            "hidden units fire that have only one of their two digits: which bias "
-            "makes a unit wait for both?",
-        ),
-        Mistake(_clipped, "the sum is modulo the base: after the last digit comes 0."),
-        Mistake(_difference, "that is the difference of the two digits."),
+        Mistake(_fitted_too, "the last size was among those fitted: leave it out."),
+        Mistake(_turned_over, "the measured loss is to be divided by the predicted."),
+        Mistake(_ratio, "that is the ratio; subtract 1."),
+        Mistake(_in_logarithms, "that is the logarithm of the ratio."),
     ),
 )
 
@@ -139,13 +127,12 @@ price = ValueCheck(
     ),
 )
 
-lengths = ValueCheck(
+offset = ValueCheck(
     exercise="23.4",
-    reference=lambda: 2,
+    reference=lambda: 2.5,
     mistakes=(
-        Mistake(1, "six is right. But if there is only one word, where else to look?"),
-        Mistake(6, "place i asks for place 5 - i. Is that the one, in a short input?"),
-        Mistake(0, "with six words nothing is padding."),
-        Mistake(5, "place i asks for place 5 - i. Is that the one, in a short input?"),
+        Mistake(1.5, "that is E alone. Which other term does not depend on the size?"),
+        Mistake(1.0, "that is the text's term alone; E remains as well."),
+        Mistake(21.5, "B is still to be divided by the fourth root of D."),
     ),
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import aiayn_book.chapters
 
-# `aiayn_book.parsing` trains the parsers of chapter 19, *Parsing*.
-OTHERWISE = {"constituency": "parsing"}
+# Names that the package or chapter 4 has already.
+OTHERWISE = {"constituency": "parsing", "scaling_laws": "scaling"}
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 
 
