@@ -368,8 +368,6 @@ def _marked(
 ) -> dict[str, Any]:
     """Colour and shape of a reading, with one legend below the chart."""
     legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=0)
-    if columns == 1:
-        legend.direction = "vertical"
     hues = alt.Scale(domain=list(words), range=[colour.mark for colour in colours])
     forms = alt.Scale(domain=list(words), range=list(shapes))
     return {
