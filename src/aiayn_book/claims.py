@@ -59,9 +59,9 @@ _STYLE = """<style>
 .aiayn details.aiayn-claim { margin: .8rem 0; line-height: 1.5; }
 .aiayn-claim > summary { display: flex; gap: .5em; align-items: baseline;
   cursor: pointer; font-weight: 400 !important; }
-.aiayn-claim > summary > span:first-child { flex: none; }
-.aiayn-claim > summary > em { flex: 0 1 auto; font-weight: 600; }
-.aiayn-claim .aiayn-what { flex: 0 999 auto; min-width: 0; overflow: hidden;
+.aiayn-claim > summary > span:first-child, .aiayn-claim > summary > em { flex: none; }
+.aiayn-claim > summary > em { font-weight: 600; max-width: calc(100% - 7.5em); }
+.aiayn-claim .aiayn-what { flex: 0 1 auto; min-width: 0; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; }
 .aiayn-claim[open] .aiayn-what { visibility: hidden; }
 :where(.aiayn-claim > summary)::before { content: "▸"; }
