@@ -1137,7 +1137,7 @@ def moved_words() -> dict[str, list[int]]:
 
 
 def _sample() -> str:
-    return f"{len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
+    return f"one task, {len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
 
 
 def settle_averaging(

@@ -511,8 +511,8 @@ def settle_constraint(counts: pd.DataFrame) -> None:
     share = counts / counts.loc["full"]
     tricks = share.drop(index="full")
     by_trick = [
-        f"{row.Index}: operations × {row.operations:.2f}, "
-        f"critical path × {row.path:.2f}"
+        f"{row.Index}, {row.operations:.2f} times the operations and "
+        f"{row.path:.2f} times the critical path"
         for row in tricks.rename(columns={"critical path": "path"}).itertuples()
     ]
     settle(

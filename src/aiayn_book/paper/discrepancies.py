@@ -266,7 +266,8 @@ DISCREPANCIES = (
         "has 40,960 entries, and biases in its attentions: that gives every printed "
         "count but the big model's.",
         f"Table 3 and §5.1, in `wmt_ende_bpe32k` "
-        f"([`problem_hparams.py`]({_PROBLEMS})), and in tensor2tensor's [issue 55]({_CODE}/issues/55)",
+        f"([`problem_hparams.py`]({_PROBLEMS})), and in tensor2tensor's "
+        f"[issue 55]({_CODE}/issues/55)",
         "paper-numbers",
     ),
 )
