@@ -1050,9 +1050,9 @@ def settle_paths() -> None:
         expected="1 for attention, n for recurrence, logₖ n for dilated kernels, "
         "2(n − 1)/(r − 1) for restricted attention",
         measured=f"steps between the two ends of 40 words: attention {attention[-1]}, "
-        f"recurrence {recurrence[-1]}; of 41 words: dilated kernels of width 3 "
-        f"{wide[41, 3]} (contiguous ones {plain[41, 3]}), attention to 5 words "
-        f"{near_by[41, 5]}; of 20 words, {apart} pairs are then not connected",
+        f"recurrence {recurrence[-1]}; of 41 words: {wide[41, 3]} with dilated kernels "
+        f"of width 3, {plain[41, 3]} with contiguous ones, {near_by[41, 5]} with "
+        f"attention to 5 words; of 20 words, {apart} pairs are then not connected",
         scale="derivation",
     )
     distances = (1, 4, 16, 63)

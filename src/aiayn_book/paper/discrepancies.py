@@ -69,7 +69,7 @@ DISCREPANCIES = (
         "The proceedings print 41.0 for the big model in the abstract, in Table 2 and "
         "in §6.1. The later arXiv version prints 41.8 in the abstract and in Table 2, "
         "while its §6.1 still says 41.0.",
-        "abstract, Table 2 and §6.1 of both texts",
+        "the abstract, Table 2 and §6.1 of both texts",
         "17b-bleu-and-table-2",
     ),
     Discrepancy(
