@@ -934,7 +934,8 @@ def settle_saturation(settle: Settle, found: Sweep) -> None:
         holds=max(median.values()) < 0.01,
         expected="‖J‖ of the median query below 1/100 of that with the factor, at "
         "dₖ = 1024",
-        measured=f"without / with at dₖ = 1024, medians: {listed(median, '.1g')}; "
+        measured="‖J‖ without the factor over that with it, at dₖ = 1024: medians "
+        f"{listed(median, '.1g')}; "
         f"means, which would not pass: {listed(mean, '.2f')}; medians at dₖ = 64: "
         f"{listed(at_64, '.1g')}",
         sample=f"{queries} random queries for each number of keys",
@@ -956,7 +957,7 @@ def settle_scaling(settle: Settle, found: Sweep) -> None:
         holds=all(abs(c - 1) < 0.15 for c in change.values()),
         expected="with the factor, the median ‖J‖ at dₖ = 1024 is that at 16, within "
         "15 %",
-        measured="at dₖ = 1024 over that at 16, with the factor: "
+        measured="median ‖J‖ at dₖ = 1024 over that at 16, with the factor: "
         + ", ".join(f"{c:.2f} ({n} keys)" for n, c in change.items()),
         sample=f"{len(found[32, 1024, True].gradient)} random queries for each number "
         "of keys",
@@ -983,7 +984,7 @@ def settle_small_width(settle: Settle, runs: Runs) -> None:
         holds=furthest < 0.05,
         expected="at dₖ = 4, each at its best rate, less than 5 points between them, "
         "two standard errors included",
-        measured=f"without the factor {in_words(plain)} right, additive "
+        measured=f"right answers: without the factor {in_words(plain)}, additive "
         f"{in_words(additive)}; at a rate of {RATES[0]}: {slow[0]} and {slow[1]}",
         sample=_trainings(),
         detects=f"{smallest_effect(error.item()):.1%} of the answers",
@@ -998,7 +999,7 @@ def settle_large_width(settle: Settle, runs: Runs) -> None:
         holds=additive.min() - plain.mean() > 0.05,
         expected="at dₖ = 256, the worst additive seed better than the mean without "
         "the factor by more than 5 points",
-        measured=f"without the factor {in_words(plain)} right, additive "
+        measured=f"right answers: without the factor {in_words(plain)}, additive "
         f"{in_words(additive)}; dot product with it "
         f"{in_words(best(runs, 256, 'with'))}",
         sample=_trainings(),
