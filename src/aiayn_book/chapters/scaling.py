@@ -906,7 +906,7 @@ def settle_same_but_scale(settle: Settle) -> None:
         holds=difference < 1e-12,  # float64 keeps sixteen digits
         expected="the same numbers, once the factor is undone",
         measured="softmax(QKᵀ)V and this book's attention, with the factor undone, "
-        f"differ by at most {difference:.0e}",
+        f"differ by at most {difference:.1g}",
         scale="derivation",
     )
 
