@@ -421,7 +421,7 @@ def _loss_chart(
 def tokens_chart(curve: Curve) -> alt.LayerChart:
     """Tokens read for each parameter, by size."""
     rows = [
-        {"width": str(width), "tokens": float(tokens), "words": f"{tokens:.3g}"}
+        {"width": str(width), "tokens": float(tokens), "words": f"{tokens:.2g}"}
         for width, tokens in zip(curve.widths, curve.tokens_each, strict=True)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
@@ -440,7 +440,7 @@ def tokens_chart(curve: Curve) -> alt.LayerChart:
                 x="tokens:Q"
             ),
             base.mark_circle(color=KEY.mark, size=110, opacity=1),
-            base.mark_text(align="right", dx=-10).encode(text="words:N"),
+            base.mark_text(dy=-14).encode(text="words:N"),
         ]
     ).properties(
         width="container",
