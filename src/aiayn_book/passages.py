@@ -119,14 +119,14 @@ def bm25(
         norm = k * (1 - b + b * count.total() / usual)
         for word, f in count.items():
             with_word[word].append((place, f * (k + 1) / (f + norm)))
-    scores = torch.zeros(len(questions), len(texts))
+    scores = [[0.0] * len(texts) for _ in questions]
     for row, question in enumerate(questions):
         for word in words(question):
             n = len(with_word[word])
             rare = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
             for place, often in with_word[word]:
-                scores[row, place] += rare * often
-    return scores
+                scores[row][place] += rare * often
+    return torch.tensor(scores)
 
 
 def found_at(

