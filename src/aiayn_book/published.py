@@ -235,7 +235,7 @@ def live_reference(
 
 # The tokenizer.
 
-_CJK = re.compile(
+CJK = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df"
     "\U0002a700-\U0002b81f\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
@@ -254,7 +254,7 @@ def split_words(text: str) -> list[str]:
             spaced += " "
         elif kind in {"Cc", "Cf", "Co", "Cs", "Mn"} or char == "\ufffd":
             continue  # controls, accents
-        elif kind[0] == "P" or char in string.punctuation or _CJK.match(char):
+        elif kind[0] == "P" or char in string.punctuation or CJK.match(char):
             spaced += f" {char} "
         else:
             spaced += char.lower()
@@ -336,13 +336,16 @@ class SentenceEncoder(nn.Module):
         x = self.norm(x + self.segments.weight[0])
         return self.encoder(x, mask, need_weights)
 
-    def all_layers(self, tokens: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """The vectors before the first layer, and after each."""
-        x = self.positions(self.words(tokens))
-        states = [self.norm(x + self.segments.weight[0])]
-        for layer in self.encoder.layers:
-            states.append(layer(states[-1], mask)[0])
-        return states
+
+def layer_states(
+    encoder: nn.Module, tokens: Tensor, mask: Tensor | None = None
+) -> list[Tensor]:
+    """The vectors before the first layer of a `SentenceEncoder`, and after each."""
+    x = encoder.positions(encoder.words(tokens))
+    states = [encoder.norm(x + encoder.segments.weight[0])]
+    for layer in encoder.encoder.layers:
+        states.append(layer(states[-1], mask)[0])
+    return states
 
 
 def our_name(name: str) -> str:
@@ -393,7 +396,7 @@ def embed_rows(
     with torch.no_grad():
         for first in range(0, len(order), at_once):
             tokens = as_batch([rows[k] for k in order[first : first + at_once]])
-            states = encoder.all_layers(tokens, padding_mask(tokens, 0))
+            states = layer_states(encoder, tokens, padding_mask(tokens, 0))
             parts.append(torch.stack([mean_vectors(x, tokens) for x in states]))
     back = torch.tensor(order).argsort()
     return torch.cat(parts, dim=1)[:, back]

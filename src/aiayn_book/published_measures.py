@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from aiayn_book.head_scores import Pairs, uniform_baseline
-from aiayn_book.published import DIFFERENCES, embed_rows, without
+from aiayn_book.published import DIFFERENCES, embed_rows, layer_states, without
 
 Rows = Sequence[Sequence[int]]
 RELATIONS = ("previous token", "next token", "itself", "[CLS]", "[SEP]", "same word")
@@ -143,7 +143,7 @@ def sink_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
     for row in rows:
         tokens = torch.tensor([list(row)])
         with torch.no_grad():
-            states = encoder.all_layers(tokens)
+            states = layer_states(encoder, tokens)
             _, weights = encoder(tokens, need_weights=True)
             layers = zip(encoder.encoder.layers, states[:-1], weights, strict=True)
             shares = []
@@ -194,12 +194,12 @@ def mixing(
         ids = torch.tensor(list(row))
         moved = torch.zeros(len(average) + 1, n, n)
         with torch.no_grad():
-            whole = encoder.all_layers(ids[None])
+            whole = layer_states(encoder, ids[None])
             for _ in range(tries):
                 other = table[torch.randint(len(table), (n,), generator=draw)]
                 changed = ids.repeat(n, 1)
                 changed[torch.arange(n), torch.arange(n)] = other
-                for depth, states in enumerate(encoder.all_layers(changed)):
+                for depth, states in enumerate(layer_states(encoder, changed)):
                     moved[depth] += (states - whole[depth]).norm(dim=-1).T
         measured.append([_own(m / m.sum(dim=-1, keepdim=True)) for m in moved])
     return {

@@ -19,7 +19,7 @@ from aiayn_book.colours import ALERT, KEY, NEUTRAL, QUERY, WEIGHT
 from aiayn_book.diagrams import Diagram
 from aiayn_book.passages import Passage, by_chance, difference, found_at, interval
 from aiayn_book.plots import curves
-from aiayn_book.published import Published, tokenize
+from aiayn_book.published import Published, embed_rows, tokenize
 from aiayn_book.svg import Svg
 
 EXAMPLES = (
@@ -594,8 +594,6 @@ def measure_all(
         passages: Of the book.
         right: The reference vectors of `EXAMPLES`.
     """
-    from aiayn_book.published import embed_rows
-
     texts = measured_texts(passages)
     table = heads(model, encoder, texts)
     found = embed_rows(encoder, to_rows(model, EXAMPLES))[-1]
