@@ -10,7 +10,6 @@ Not in the paper.
 import json
 import math
 import re
-import string
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from string import punctuation as MARKS
 from typing import Any
 
 import torch
@@ -240,6 +240,8 @@ CJK = re.compile(
     "\U0002a700-\U0002b81f\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
 
+DROPPED = {"Cc", "Cf", "Co", "Cs", "Mn"}  # controls, accents
+
 
 def split_words(text: str) -> list[str]:
     """Lower case without accents, cut at spaces and around marks and Chinese signs.
@@ -252,9 +254,9 @@ def split_words(text: str) -> list[str]:
         kind = unicodedata.category(char)
         if char in "\t\n\r" or kind[0] == "Z":
             spaced += " "
-        elif kind in {"Cc", "Cf", "Co", "Cs", "Mn"} or char == "\ufffd":
-            continue  # controls, accents
-        elif kind[0] == "P" or char in string.punctuation or CJK.match(char):
+        elif kind in DROPPED or char == "\ufffd":
+            continue
+        elif kind[0] == "P" or char in MARKS or CJK.match(char):
             spaced += f" {char} "
         else:
             spaced += char.lower()
@@ -316,17 +318,17 @@ class SentenceEncoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        width = config.d_model
-        self.words = TokenEmbedding(config.vocab_size, width)
-        self.positions = LearnedPositionalEncoding(width, config.max_length)
-        self.segments = nn.Embedding(2, width)
-        self.norm = nn.LayerNorm(width)
+        d, length = config.d_model, config.max_length
+        self.words = TokenEmbedding(config.vocab_size, d)
+        self.positions = LearnedPositionalEncoding(d, length)
+        self.segments = nn.Embedding(2, d)
+        self.norm = nn.LayerNorm(d)
         self.encoder = Encoder(config)
         for layer in self.encoder.layers:
-            layer.feed_forward = GeluFeedForward(width, config.d_ff)
+            layer.feed_forward = GeluFeedForward(d, config.d_ff)
             for part in layer.self_attention.children():
                 if isinstance(part, nn.Linear):
-                    part.bias = nn.Parameter(torch.zeros(width))
+                    part.bias = nn.Parameter(torch.zeros(d))
 
     def forward(
         self, tokens: Tensor, mask: Tensor | None = None, need_weights: bool = False

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from aiayn_book import published_measures as measures
 from aiayn_book import settle
-from aiayn_book.colours import ALERT, KEY, NEUTRAL, QUERY, WEIGHT
+from aiayn_book.colours import ALERT, KEY, NEUTRAL, WEIGHT
 from aiayn_book.diagrams import Diagram
 from aiayn_book.passages import Passage, by_chance, difference, found_at, interval
 from aiayn_book.plots import curves
@@ -472,45 +472,11 @@ def _millions(count: int) -> str:
     return f"{count / 1e6:,.0f} million"
 
 
-def scale_chart() -> alt.LayerChart:
-    """Work against parameters, both logarithmic."""
-    rows = [
-        {
-            "model": name,
-            "parameters": measures.parameters(sizes)["total"],
-            "flop": measures.flops(sizes),
-        }
-        for name, sizes in measures.CONFIGURATIONS.items()
-    ]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X(
-            "parameters:Q",
-            scale=alt.Scale(type="log", domain=[1e7, 1e11]),
-            axis=alt.Axis(values=[1e7, 1e8, 1e9, 1e10], format="~s"),
-        ),
-        y=alt.Y(
-            "flop:Q",
-            title="FLOP for a token",
-            scale=alt.Scale(type="log", domain=[1e7, 1e11]),
-            axis=alt.Axis(values=[1e7, 1e8, 1e9, 1e10], format="~s"),
-        ),
-    )
-    return alt.layer(
-        base.mark_point(filled=True, size=120, color=QUERY.mark, opacity=1),
-        base.mark_text(align="left", dx=9, dy=5).encode(text="model:N"),
-    ).properties(
-        width="container",
-        height=280,
-        description="Five models: work for a token grows nearly as the parameters, "
-        "from 23 million and 22 million operations to 8 billion and 15 billion.",
-    )
-
-
 # Measurements.
 
 
-def measured_texts(passages: Sequence[Passage], step: int = 53) -> list[str]:
-    """The passages in which heads are measured: every 53rd, if it is short."""
+def measured_texts(passages: Sequence[Passage], step: int = 31) -> list[str]:
+    """The passages in which heads are measured: every 31st, if it is short."""
     return [one.text for one in passages[::step] if len(one.text.split()) <= 70]
 
 
