@@ -318,9 +318,9 @@ class SentenceEncoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        d, length = config.d_model, config.max_length
+        d, n = config.d_model, config.max_length
         self.words = TokenEmbedding(config.vocab_size, d)
-        self.positions = LearnedPositionalEncoding(d, length)
+        self.positions = LearnedPositionalEncoding(d, n)
         self.segments = nn.Embedding(2, d)
         self.norm = nn.LayerNorm(d)
         self.encoder = Encoder(config)
