@@ -49,8 +49,8 @@ PARTS = (
 
 def two_encoders(*, phone: bool = False) -> Svg:
     """The paper's encoder beside the published one, five differences marked."""
-    width, wide = (360, 152) if phone else (690, 176)
-    left, right = (84, 266) if phone else (110, 336)
+    width, wide = (360, 150) if phone else (690, 176)
+    left, right = (86, 272) if phone else (110, 336)
     drawing = Diagram(width, 640 if phone else 470)
     drawing.text(left, 12, "the paper, 2017", bold=True)
     drawing.text(right, 12, "all-MiniLM-L6-v2, 2021", bold=True)
@@ -210,16 +210,16 @@ def three_maps(maps: Sequence[Mapping[str, Any]]) -> list[Svg]:
     panels = []
     for one in maps:
         pieces = one["pieces"]
-        side = 19
+        side, first = 17.5, 66
         size = side * len(pieces)
-        drawing = Diagram(330, size + 92)
-        drawing.text(190, 12, one["name"], bold=True)
-        x, y = 68 + size / 2, 84 + size / 2
+        drawing = Diagram(338, round(size) + 90)
+        drawing.text(first + size / 2, 12, one["name"], bold=True)
+        x, y = first + size / 2, 84 + size / 2
         drawing.grid(
             x, y, one["weights"], cell=side, tall=side, digits=None, rows=pieces
         )
         for number, piece in enumerate(pieces):
-            at = 68 + side * (number + 0.5)
+            at = first + side * (number + 0.5)
             drawing.parts.append(
                 f'<g transform="translate({at:g} 78) rotate(-60)">'
                 f'<text style="font: 13px var(--book-sans, system-ui, sans-serif); '
