@@ -205,8 +205,8 @@ def head_grids(table: Mapping[str, Any], *, phone: bool = False) -> Svg:
     )
 
 
-def three_maps(maps: Sequence[Mapping[str, Any]]) -> list[Svg]:
-    """Three heads on one sentence."""
+def head_maps(maps: Sequence[Mapping[str, Any]]) -> list[Svg]:
+    """Some heads on one sentence."""
     panels = []
     for one in maps:
         pieces = one["pieces"]
@@ -240,9 +240,7 @@ def where_the_numbers_are(counts: Mapping[str, int]) -> alt.LayerChart:
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
         y=alt.Y("part:N", sort=list(counts), title=None),
-        x=alt.X(
-            "millions:Q", title="million numbers", scale=alt.Scale(domain=[0, 13.5])
-        ),
+        x=alt.X("millions:Q", title="million numbers", scale=alt.Scale(domain=[0, 16])),
     )
     return alt.layer(
         base.mark_bar(color=WEIGHT.mark),
@@ -255,7 +253,7 @@ def where_the_numbers_are(counts: Mapping[str, int]) -> alt.LayerChart:
     )
 
 
-def two_activations() -> alt.Chart:
+def two_activations() -> alt.LayerChart:
     """ReLU and GELU."""
     x = torch.linspace(-4, 4, 81)
     rows = [
@@ -344,31 +342,33 @@ def _list_name(best: int) -> str:
     return "first passage" if best == 1 else f"first {best} passages"
 
 
-def recall_chart(rows: Sequence[Mapping[str, Any]]) -> alt.VConcatChart:
-    """Points with intervals, a panel for each length of the list."""
+def recall_charts(rows: Sequence[Mapping[str, Any]]) -> list[alt.LayerChart]:
+    """Points with intervals, a chart for each length of the list."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     panels = []
     for name in dict.fromkeys(row["list"] for row in rows):
-        data = alt.Data(values=[row for row in rows if row["list"] == name])
-        y = alt.Y("method:N", sort=methods, title=None)
-        base = alt.Chart(data).encode(y=y)
-        x = alt.X("share:Q", title=f"chapter found: {name}", axis=alt.Axis(format="%"))
-        x = x.scale(domain=[0, 1])
+        chosen = [row for row in rows if row["list"] == name]
+        base = alt.Chart(alt.Data(values=chosen)).encode(
+            y=alt.Y("method:N", sort=methods, title=None)
+        )
+        scale = alt.Scale(domain=[0, 1])
+        axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+        x = alt.X("share:Q", title=f"{name}: chapter found", scale=scale, axis=axis)
+        bars = base.mark_rule(color=KEY.mark, strokeWidth=3)
+        points = base.mark_point(filled=True, size=110, color=KEY.mark, opacity=1)
         panels.append(
             alt.layer(
-                base.mark_rule(color=KEY.mark, strokeWidth=3).encode(
-                    x=alt.X("low:Q", scale=alt.Scale(domain=[0, 1])), x2="high:Q"
-                ),
-                base.mark_point(
-                    filled=True, size=110, color=KEY.mark, opacity=1
-                ).encode(x=x),
-                base.mark_text(dy=-12).encode(x=x, text="label:N"),
-            ).properties(width=270, height=130)
+                bars.encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
+                points.encode(x=x),
+                base.mark_text(dy=-13, dx=4).encode(x=x, text="label:N"),
+            ).properties(
+                width="container",
+                height=160,
+                description=f"The share of questions whose chapter is found, {name}: "
+                + ", ".join(f"{row['method']} {row['label']}" for row in chosen),
+            )
         )
-    return alt.vconcat(*panels).properties(
-        description="The share of questions whose chapter is found: "
-        + ", ".join(f"{r['method']}, {r['list']} {r['label']}" for r in rows)
-    )
+    return panels
 
 
 def depth_rows(depths: Sequence[Mapping[str, Sequence[bool]]]) -> list[dict[str, Any]]:
@@ -380,9 +380,16 @@ def depth_rows(depths: Sequence[Mapping[str, Sequence[bool]]]) -> list[dict[str,
     ]
 
 
-def depth_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+def _layers(chart: alt.LayerChart, first: int) -> alt.LayerChart:
+    """Ticks at whole layers."""
+    for part in chart.layer:
+        part.encoding.x.axis = alt.Axis(values=list(range(first, 7)), format="d")
+    return chart
+
+
+def depth_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     """Lines over the number of layers."""
-    return curves(
+    chart = curves(
         rows,
         "layers",
         "share",
@@ -390,6 +397,7 @@ def depth_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
         description="The share of questions whose chapter is found by the mean vector "
         "after 0 to 6 layers: it is much the highest after the last.",
     )
+    return _layers(chart, 0)
 
 
 def sink_rows(
@@ -413,9 +421,9 @@ def sink_rows(
     return rows
 
 
-def sink_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+def sink_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     """The weight of [CLS] by layer, where it stands and moved."""
-    return curves(
+    chart = curves(
         rows,
         "layer",
         "weight",
@@ -424,6 +432,7 @@ def sink_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
         "layers 2 to 5. It follows the token when that is moved. Its share of what is "
         "added is smaller.",
     )
+    return _layers(chart, 1)
 
 
 def mixing_rows(
@@ -442,9 +451,9 @@ def mixing_rows(
     ]
 
 
-def mixing_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+def mixing_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     """The share of a position's own token over the layers."""
-    return curves(
+    chart = curves(
         rows,
         "layers",
         "own share",
@@ -453,6 +462,7 @@ def mixing_chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
         "with every layer, faster by attention rollout than measured, and slowest "
         "with random weights.",
     )
+    return _layers(chart, 0)
 
 
 def scale_table() -> pd.DataFrame:

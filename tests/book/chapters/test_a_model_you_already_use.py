@@ -90,7 +90,7 @@ def test_the_record_measured_every_figure():
 def test_every_picture_describes_itself():
     pictures = [
         chapter.head_grids(MEASURED["heads"]),
-        *chapter.three_maps(MEASURED["maps"]),
+        *chapter.head_maps(MEASURED["maps"]),
         *chapter.similarity_maps(torch.eye(6)),
     ]
     assert all(len(one.description) > 40 for one in pictures)
