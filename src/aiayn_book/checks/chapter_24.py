@@ -113,7 +113,6 @@ recall = FunctionCheck(
         Mistake(
             _first_only, "you look at the first passage only, not at the best ones."
         ),
-        Mistake(_worst, "your list begins with the lowest score."),
         Mistake(
             _every_hit,
             "that is the share of passages: a question counts once, if any fits.",
@@ -121,6 +120,7 @@ recall = FunctionCheck(
         Mistake(
             _all_hits, "two passages of the right chapter count twice: ask if any fits."
         ),
+        Mistake(_worst, "your list begins with the lowest score."),
     ),
 )
 
