@@ -73,7 +73,7 @@ def _recall(scores: Tensor, of_passage: Tensor, right: Tensor, best: int) -> Ten
 
 def _searches() -> list[tuple[Tensor, Tensor, Tensor, int]]:
     """Chapters have several passages, and some questions miss."""
-    generator = seeded(242)
+    generator = seeded(244)
     found = []
     for questions, passages, chapters, best in (
         (6, 9, 3, 1),
