@@ -260,7 +260,7 @@ def split_words(text: str) -> list[str]:
             spaced += f" {char} "
         else:
             spaced += char.lower()
-    return spaced.split()
+    return spaced.split()  # pyright: ignore[reportReturnType]
 
 
 def word_pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:

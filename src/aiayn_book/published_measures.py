@@ -165,7 +165,7 @@ def sink_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
 
 def mixing(
     encoder: nn.Module, rows: Rows, words: Sequence[int], tries: int = 2
-) -> dict[str, list[float]]:
+) -> dict[str, Any]:
     """How much of a position's vector depends on its own token, after each layer.
 
     One token at a time is replaced by a random word, and the change of every vector is
