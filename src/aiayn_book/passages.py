@@ -154,7 +154,7 @@ def fused(*scores: Tensor, k: int = 60) -> Tensor:
     0
     """
     ranks = [table.argsort(descending=True).argsort() + 1 for table in scores]
-    return sum(1 / (k + rank) for rank in ranks)
+    return torch.stack([1 / (k + rank) for rank in ranks]).sum(dim=0)
 
 
 def by_chance(passages: Sequence[Passage], right: Sequence[str], best: int) -> float:

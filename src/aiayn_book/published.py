@@ -216,8 +216,8 @@ def live_reference(
     folder: Path, texts: Sequence[str]
 ) -> tuple[list[list[int]], Tensor]:
     """Token numbers and vectors by the published implementation, if it is installed."""
-    from tokenizers import Tokenizer
-    from transformers import BertModel
+    from tokenizers import Tokenizer  # pyright: ignore[reportMissingImports]
+    from transformers import BertModel  # pyright: ignore[reportMissingImports]
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
@@ -326,7 +326,7 @@ class SentenceEncoder(nn.Module):
         self.encoder = Encoder(config)
         for layer in self.encoder.layers:
             layer.feed_forward = GeluFeedForward(d, config.d_ff)
-            for part in layer.self_attention.children():
+            for part in layer.self_attention.children():  # pyright: ignore
                 if isinstance(part, nn.Linear):
                     part.bias = nn.Parameter(torch.zeros(d))
 
@@ -340,7 +340,7 @@ class SentenceEncoder(nn.Module):
 
 
 def layer_states(
-    encoder: nn.Module, tokens: Tensor, mask: Tensor | None = None
+    encoder: Any, tokens: Tensor, mask: Tensor | None = None
 ) -> list[Tensor]:
     """The vectors before the first layer of a `SentenceEncoder`, and after each."""
     x = encoder.positions(encoder.words(tokens))
@@ -357,7 +357,9 @@ def our_name(name: str) -> str:
     return name
 
 
-def assemble(config: TransformerConfig, tensors: Mapping[str, Tensor]) -> nn.Module:
+def assemble(
+    config: TransformerConfig, tensors: Mapping[str, Tensor]
+) -> SentenceEncoder:
     """The encoder with the published weights in its parts."""
     encoder = SentenceEncoder(config).eval().requires_grad_(False)
     wanted = encoder.state_dict()
@@ -390,7 +392,7 @@ def mean_vectors(states: Tensor, tokens: Tensor) -> Tensor:
 
 
 def embed_rows(
-    encoder: nn.Module, rows: Sequence[Sequence[int]], *, at_once: int = 32
+    encoder: Any, rows: Sequence[Sequence[int]], *, at_once: int = 32
 ) -> Tensor:
     """The vectors (layers + 1, texts, d_model) of tokenized texts, at every depth."""
     order = sorted(range(len(rows)), key=lambda k: len(rows[k]))
@@ -408,7 +410,7 @@ def embed_rows(
 
 
 @contextmanager
-def without(encoder: nn.Module, what: str) -> Iterator[None]:
+def without(encoder: Any, what: str) -> Iterator[None]:
     """The encoder with one of its differences from the paper undone.
 
     Args:
@@ -462,7 +464,7 @@ DIFFERENCES = (
 """What `without` can undo: the five differences, and a number."""
 
 
-def _set_epsilon(encoder: nn.Module, epsilon: float) -> None:
+def _set_epsilon(encoder: Any, epsilon: float) -> None:
     for part in encoder.modules():
         if isinstance(part, nn.LayerNorm):
             part.eps = epsilon

@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from aiayn_book.head_scores import Pairs, uniform_baseline
 from aiayn_book.published import DIFFERENCES, embed_rows, layer_states, without
@@ -20,7 +20,7 @@ Rows = Sequence[Sequence[int]]
 RELATIONS = ("previous token", "next token", "itself", "[CLS]", "[SEP]", "same word")
 
 
-def attention_of_rows(encoder: nn.Module, rows: Rows) -> list[Tensor]:
+def attention_of_rows(encoder: Any, rows: Rows) -> list[Tensor]:
     """For each text the weights (layers, heads, queries, keys)."""
     found = []
     with torch.no_grad():
@@ -85,7 +85,7 @@ def exchanged(gold: Sequence[Pairs], seed: int = 24) -> list[list[tuple[int, int
     return found
 
 
-def head_table(encoder: nn.Module, rows: Rows, words: set[int]) -> dict[str, Any]:
+def head_table(encoder: Any, rows: Rows, words: set[int]) -> dict[str, Any]:
     """The mean weight of every head on each relation, beside two baselines.
 
     Returns:
@@ -106,7 +106,7 @@ def head_table(encoder: nn.Module, rows: Rows, words: set[int]) -> dict[str, Any
     }
 
 
-def moved_sink(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
+def moved_sink(encoder: Any, rows: Rows) -> dict[str, list[float]]:
     """Is it the token or its position? The weight by layer when [CLS] is moved.
 
     Each text is given as it is, and with [CLS] moved to its middle.
@@ -133,13 +133,13 @@ def moved_sink(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
     }
 
 
-def sink_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
+def sink_share(encoder: Any, rows: Rows) -> dict[str, list[float]]:
     """By layer, what [CLS] gets of the weight, and what it adds to the output.
 
     The second is its share of the norms ‖α f(x)‖, where f is the projection of values
     and output of one head (Kobayashi et al., 2020).
     """
-    found: dict[str, list[list[Tensor]]] = {"weight": [], "norm": []}
+    found: dict[str, list[Tensor]] = {"weight": [], "norm": []}
     for row in rows:
         tokens = torch.tensor([list(row)])
         with torch.no_grad():
@@ -164,7 +164,7 @@ def sink_share(encoder: nn.Module, rows: Rows) -> dict[str, list[float]]:
 
 
 def mixing(
-    encoder: nn.Module, rows: Rows, words: Sequence[int], tries: int = 2
+    encoder: Any, rows: Rows, words: Sequence[int], tries: int = 2
 ) -> dict[str, Any]:
     """How much of a position's vector depends on its own token, after each layer.
 
@@ -215,9 +215,7 @@ def _own(shares: Tensor) -> float:
     return shares.diagonal()[1:-1].mean().item()
 
 
-def left_out(
-    encoder: nn.Module, rows: Rows, right: Tensor
-) -> dict[str, dict[str, float]]:
+def left_out(encoder: Any, rows: Rows, right: Tensor) -> dict[str, dict[str, float]]:
     """What each difference is worth: the encoder's error without it.
 
     Args:

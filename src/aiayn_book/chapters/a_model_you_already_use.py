@@ -232,7 +232,7 @@ def head_maps(maps: Sequence[Mapping[str, Any]]) -> list[Svg]:
 # Charts.
 
 
-def where_the_numbers_are(counts: Mapping[str, int]) -> alt.LayerChart:
+def where_the_numbers_are(counts: Mapping[str, int]) -> Any:
     """Bars: the parameters of each part."""
     rows = [
         {"part": name, "millions": count / 1e6, "label": f"{count / 1e6:.2f}"}
@@ -271,9 +271,9 @@ def two_activations() -> alt.LayerChart:
     )
 
 
-def error_chart(table: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
+def error_chart(table: Mapping[str, Mapping[str, float]]) -> Any:
     """The largest error without each difference, on a logarithmic axis."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "without": {"nothing": "nothing left out"}.get(name, f"no {name}"),
             "error": max(found["largest"], 1e-8),
@@ -342,7 +342,7 @@ def _list_name(best: int) -> str:
     return "first passage" if best == 1 else f"first {best} passages"
 
 
-def recall_charts(rows: Sequence[Mapping[str, Any]]) -> list[alt.LayerChart]:
+def recall_charts(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Points with intervals, a chart for each length of the list."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     panels = []
@@ -506,12 +506,12 @@ def largest_error(found: Tensor, right: Tensor) -> float:
     return (found - right).abs().max().item()
 
 
-def heads(model: Published, encoder: nn.Module, texts: Sequence[str]) -> dict[str, Any]:
+def heads(model: Published, encoder: Any, texts: Sequence[str]) -> dict[str, Any]:
     """`published_measures.head_table` of some texts."""
     return measures.head_table(encoder, to_rows(model, texts), word_ids(model))
 
 
-def sinks(model: Published, encoder: nn.Module, texts: Sequence[str]) -> dict[str, Any]:
+def sinks(model: Published, encoder: Any, texts: Sequence[str]) -> dict[str, Any]:
     """Where the sink stands, and what it adds."""
     rows = to_rows(model, texts)[:12]
     return {
@@ -520,14 +520,14 @@ def sinks(model: Published, encoder: nn.Module, texts: Sequence[str]) -> dict[st
     }
 
 
-def mixing(model: Published, encoder: nn.Module) -> dict[str, Any]:
+def mixing(model: Published, encoder: Any) -> dict[str, Any]:
     """`published_measures.mixing` of the six example sentences."""
     common = sorted(word_ids(model))
     return measures.mixing(encoder, to_rows(model, EXAMPLES), common)
 
 
 def maps(
-    model: Published, encoder: nn.Module, table: Mapping[str, Any]
+    model: Published, encoder: Any, table: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The strongest head of three relations, on one sentence."""
     (row,) = to_rows(model, [SHOWN])
@@ -549,15 +549,15 @@ def maps(
     return found
 
 
-def left_out(model: Published, encoder: nn.Module, right: Tensor) -> dict[str, Any]:
+def left_out(model: Published, encoder: Any, right: Tensor) -> dict[str, Any]:
     """What each difference is worth, on the six example sentences."""
     return measures.left_out(encoder, to_rows(model, EXAMPLES), right)
 
 
 def measure_all(
     model: Published,
-    encoder: nn.Module,
-    untrained: nn.Module,
+    encoder: Any,
+    untrained: Any,
     passages: Sequence[Passage],
     right: Tensor,
 ) -> dict[str, Any]:
