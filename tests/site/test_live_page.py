@@ -270,7 +270,7 @@ def test_an_example_is_translated(live):
 
 
 EXPERIMENTS = {  # what the button says it does without, and what is found
-    "positions": "all 2 sentences are translated alike",
+    "positions": "both sentences are translated alike",
     "this head": "3 of 3 translations are different",
     "the division by √dₖ": "1 of 3 translations are different",
 }

@@ -272,7 +272,8 @@
   const summary = (rows, named) => {
     const kinds = (side) => new Set(rows.map((row) => row[side])).size;
     if (rows.length > 1 && kinds("off") === 1 && kinds("on") > 1) {
-      return `Without ${named}, all ${rows.length} sentences are translated alike.`;
+      const all = rows.length === 2 ? "both" : `all ${rows.length}`;
+      return `Without ${named}, ${all} sentences are translated alike.`;
     }
     const count = rows.filter(({ on, off }) => on !== off).length;
     return `${count} of ${rows.length} translations are different without ${named}.`;
