@@ -1,9 +1,10 @@
 """Outputs that print longer lines than a page shows are wrapped, not scrolled.
 
 A sentence or a list that a cell prints is read to its end; what is set in columns stays
-as it is, for there a broken line would be worse than one to be scrolled. A cell of a table that holds
-a sentence gets a class, too: on a phone it stays wide enough to be read, and the table
-scrolls. Where two columns hold sentences, they stand below each other there.
+as it is, for there a broken line would be worse than one to be scrolled. A cell of a
+table that holds a sentence gets a class, too: on a phone it stays wide enough to be
+read, and the table scrolls. Where two columns hold sentences, they stand below each
+other there.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""What the search knows of the pages besides Sphinx's index: ``_static/search-pages.js``.
+"""What the search knows of the pages besides Sphinx's index.
 
-For each page what it is about, and what readers type to find it (``found_by`` of
-``chapters.yml``); and the readers' questions, each with the place that answers it.
-`_static/search.js` ranks by them. Sphinx's own script of the search is not used, nor
-the one that marks the words in the pages that were found.
+It stands in ``_static/search-pages.js``: for each page what it is about, and what
+readers type to find it (``found_by`` of ``chapters.yml``); and the readers' questions,
+each with the place that answers it. `_static/search.js` ranks by them. Sphinx's own
+script of the search is not used, nor the one that marks words in pages that were found.
 """
 
 import json

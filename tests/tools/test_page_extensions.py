@@ -196,7 +196,7 @@ def test_preview_keeps_its_words_inside():
         words = chapters.get(page, ("Vaswani et al., 2017", title, description))
         _, name, question = words
         tree = ElementTree.fromstring(
-            link_previews.picture(*words, link_previews._weights())
+            link_previews.picture(*words, link_previews._weights(page))
         )
         cells = [float(c.get("x")) for c in tree.findall(f"{svg}rect") if c.get("rx")]
         *lines, footer = tree.findall(f"{svg}text")
