@@ -77,7 +77,7 @@ def _searches() -> list[tuple[Tensor, Tensor, Tensor, int]]:
     found = []
     for questions, passages, chapters, best in (
         (6, 9, 3, 1),
-        (8, 12, 4, 3),
+        (30, 12, 3, 4),
         (5, 7, 5, 2),
     ):
         scores = torch.randn(questions, passages, generator=generator)
