@@ -15,7 +15,6 @@ SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
 BUILD = ROOT / "_build"
 RECORDS = ROOT / "src" / "aiayn_book" / "records"
 CACHE = BUILD / ".jupyter_cache"
-LAST_RUN = BUILD / "last_run.json"  # how many notebooks tools/execute.py ran
 
 # Colab brings its own; replacing them there would break what it has loaded.
 NEVER_INSTALLED_BY_A_NOTEBOOK = {"torch", "numpy"}

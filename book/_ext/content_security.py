@@ -92,8 +92,8 @@ def _hash(code: str) -> str:
 
 def protect_pages(app: Sphinx, exception: Exception | None) -> None:
     """Give every finished page its policy."""
-    if exception or app.builder.format != "html":
-        return
+    if exception or app.builder.format != "html" or app.tags.has("live"):
+        return  # what `make serve` shows loads itself anew by a script of its own
     pages = {
         path: path.read_text(encoding="utf-8")
         for path in Path(app.outdir).rglob("*.html")

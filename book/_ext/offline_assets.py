@@ -55,12 +55,18 @@ THEME_WITHOUT_SCRIPT = re.compile(r'(<html\b[^>]*data-theme=)"auto"')
 # out anew. First all are measured, then those are marked that need it.
 THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
 ONE_BY_ONE = re.compile(
-    r'(document\.querySelectorAll\("pre, [^"]*"\))'
-    r"\.forEach\(\((\w)=>\{\2\.tabIndex=([^{}]*\?0:-1)\}\)\)"
+    r'(document\.querySelectorAll\(\["pre",[^\]]*\]\.join\(", "\)\))'
+    r"\.forEach\((\w)=>\{\2\.tabIndex=([^{}]*\?0:-1)\}\)"
 )
-ALL_AT_ONCE = r"""Array.from(\1,(\2=>[\2,\3])).forEach((([box,index])=>{
-if(box.tabIndex!==index)box.tabIndex=index}))"""
-NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
+ALL_AT_ONCE = r"""Array.from(\1,\2=>[\2,\3]).forEach(([box,index])=>{
+if(box.tabIndex!==index)box.tabIndex=index})"""
+SEARCH_PAGE = "search.html"
+# The theme brings them to every page, for hits while one types: 76 kB, and an element
+# that axe objects to on a phone.
+SEARCH_SCRIPT = re.compile(
+    r'\s*<script src="[^"]*(?:_static/(?:searchtools|language_data)|searchindex)\.js'
+    r'[^"]*"></script>'
+)
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
 # Icons and menus can wait until the text is there.
@@ -174,7 +180,8 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
-        if NEEDS_THEM_AT_ONCE not in tidy:
+        if page.name != SEARCH_PAGE:  # which needs them at once
+            tidy = SEARCH_SCRIPT.sub("", tidy)
             tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
             tidy = OPTIONS.sub(lambda _: options, tidy)
         tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)

@@ -1,14 +1,11 @@
 """The directives of the page of run times: measured on the machine that built the book.
 
-``{command-times}`` shows how long ``make test`` and ``make book`` last took,
-``{chapter-times}`` what each notebook took when it was executed for this build, and
-``{machine}`` on what.
+``{chapter-times}`` shows what each notebook took when it was executed for this build,
+``{machine}`` on what. MyST-NB's own table names files for chapters, and says when each
+was executed, which no two builds have in common.
 """
 
-import json
-import os
 from importlib.metadata import version
-from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -18,12 +15,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.setup import machine
 
-CASES = {
-    "environment": "with a new environment",
-    "all": "all notebooks executed",
-    "cache": "nothing executed",
-}
-COMMANDS = ("make test", "make book")
 SHOWN_VERSIONS = ("numpy", "altair", "matplotlib", "jupyter-book", "sphinx")
 UNKNOWN = "not measured yet"
 
@@ -47,23 +38,9 @@ class FillIn(SphinxPostTransform):
 
     def run(self, **_: object) -> None:
         for node in list(self.document.findall(measured)):
-            if node["what"] == "command-times":
-                new = command_table(Path(self.app.outdir).parent / "times.json")
-            elif node["what"] == "chapter-times":
-                new = chapter_table(self.env)
-            else:
-                new = machine_paragraph()
+            chapters = node["what"] == "chapter-times"
+            new = chapter_table(self.env) if chapters else machine_paragraph()
             node.replace_self(new)
-
-
-def command_table(times: Path) -> nodes.table:
-    """The last measurement of each command in each case, in seconds."""
-    known = json.loads(times.read_text()) if times.exists() else {}
-    rows = [
-        [words, *(as_time(known.get(command, {}).get(case)) for command in COMMANDS)]
-        for case, words in CASES.items()
-    ]
-    return table(["", *COMMANDS], rows)
 
 
 def chapter_table(env) -> nodes.table:
@@ -83,8 +60,7 @@ def chapter_table(env) -> nodes.table:
 def machine_paragraph() -> nodes.paragraph:
     """Processor, cores and the versions that matter."""
     parts = [f"{name} {version(name)}" for name in SHOWN_VERSIONS]
-    load = f"load {os.getloadavg()[0]:.1f} when this page was built"
-    return nodes.paragraph("", " · ".join([machine(), *parts, load]))
+    return nodes.paragraph("", " · ".join([machine(), *parts]))
 
 
 def as_time(seconds: float | None) -> str:
@@ -120,7 +96,7 @@ def pages_to_write_again(app: Sphinx, env) -> list[str]:
 def setup(app: Sphinx) -> dict:
     """Register the directives and what fills them in."""
     app.add_node(measured)
-    for name in ("command-times", "chapter-times", "machine"):
+    for name in ("chapter-times", "machine"):
         app.add_directive(name, MeasuredDirective)
     app.add_post_transform(FillIn)
     app.connect("env-updated", pages_to_write_again)
