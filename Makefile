@@ -32,7 +32,7 @@ export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
-	releases safety kernels audit soak reproducible pins site clean \
+	releases safety links kernels audit soak reproducible pins site clean \
 	course slides rebrand test-course new-enough-python
 
 help: ## list the commands
@@ -59,7 +59,7 @@ test: environment ## check style, the package, every notebook, the built site
 	@$(BIN)/python tools/browser.py && echo "Passed: style, package, notebooks, site." || \
 		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
-serve: environment ## show the site at http://127.0.0.1:8000, rebuilt as you write; PORT=…
+serve: environment ## show the site, rebuilt as you write, at 127.0.0.1:8000/book/index.html; PORT=…
 	@$(BIN)/jupyter-book config sphinx . >/dev/null
 	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild . _build/live -t live -W -n --keep-going -q \
 		--port $(PORT) --ignore '*/.*' --ignore '*/_build/*' --ignore '*/__pycache__/*'
@@ -116,6 +116,10 @@ safety: new-enough-python ## look for known vulnerabilities of what is pinned
 	@$(PYTHON) -m venv _build/pip-audit
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
 	@_build/pip-audit/bin/pip-audit --strict --no-deps --disable-pip -r requirements.txt -r requirements.lock
+
+links: environment ## look whether what the book links to elsewhere is still there
+	@$(BIN)/jupyter-book config sphinx . >/dev/null
+	@PYTHONPATH=book/_ext $(BIN)/sphinx-build -b linkcheck -D nb_execution_mode=off -q . _build/links
 
 kernels: environment ## test the GPU's kernels without a GPU, in Triton's interpreter
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \

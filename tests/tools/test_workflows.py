@@ -8,6 +8,7 @@ import yaml
 import project
 
 WORKFLOWS = sorted((project.ROOT / ".github" / "workflows").glob("*.yml"))
+KINDS = {"lowest", "pinned", "newest"}
 # yaml reads the key ``on`` as a truth value.
 TRIGGERS = True
 
@@ -44,17 +45,13 @@ def test_every_command_is_there():
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     runs = [step["run"] for path in WORKFLOWS for step in steps(path) if "run" in step]
     called = {name for run in runs for name in re.findall(r"\bmake ([\w-]+)", run)}
-    weekly = {"colab", "kernels", "releases", "safety", "slides", "test-course"}
-    assert weekly <= called <= targets
+    weekly = {"colab", "kernels", "links", "safety", "slides", "test-course"}
+    assert {*weekly, "releases"} <= called <= targets
     assert ".ci/run" in runs
     check = yaml.safe_load(WORKFLOWS[0].read_text(encoding="utf-8"))
     rows = check["jobs"]["versions"]["strategy"]["matrix"]["include"]
     chosen = re.findall(r"make releases RELEASES=(\w+)", "\n".join(runs))
-    assert {*chosen, *(row["releases"] for row in rows)} == {
-        "lowest",
-        "pinned",
-        "newest",
-    }
+    assert {*chosen, *(row["releases"] for row in rows)} == KINDS
 
 
 def test_the_site_is_published_where_pages_is_enabled_and_never_from_a_change():
@@ -75,7 +72,7 @@ def test_the_supported_pythons_are_the_tested_ones():
     named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
     check = yaml.safe_load(WORKFLOWS[0].read_text(encoding="utf-8"))
     rows = check["jobs"]["versions"]["strategy"]["matrix"]["include"]
-    assert [row["python"] for row in rows] == named == ["3.11", "3.12", "3.13"]
+    assert [row["python"] for row in rows] == named == ["3.11", "3.12", "3.13", "3.14"]
 
 
 def test_the_weekly_run_is_on_a_schedule_and_reports_every_job():
