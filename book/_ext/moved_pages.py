@@ -1,9 +1,9 @@
 """The site's map, and the page for an address where there is none.
 
 Pages that have moved stand in `_config.yml`, under `redirects`. The map is our own, as
-sphinx-sitemap's holds only the pages that the last build wrote; so is the other page, as
-sphinx-notfound-page's names style sheets where the build cannot join them. It is shown at
-any address: what it asks for is named from the site's top.
+sphinx-sitemap's holds only the pages that the last build wrote; so is the other page,
+as sphinx-notfound-page's names style sheets where the build cannot join them. It is
+shown at any address: what it asks for is named from the site's top.
 """
 
 import re
@@ -37,9 +37,7 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
     pages = map(app.builder.get_target_uri, sorted(app.env.found_docs))
     urls = "".join(f"<url><loc>{escape(site + page)}</loc></url>\n" for page in pages)
     space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    text = (
-        f"<?xml version='1.0' encoding='utf-8'?>\n<urlset {space}>\n{urls}</urlset>\n"
-    )
+    head = f"<?xml version='1.0' encoding='utf-8'?>\n<urlset {space}>\n"
     (out / "sitemap.xml").write_text(f"{head}{urls}</urlset>\n", encoding="utf-8")
     path, top = out / f"{NO_PAGE}.html", urlsplit(site).path
     asked = RELATIVE.sub(rf"\g<1>{top}", path.read_text(encoding="utf-8"))

@@ -3,7 +3,8 @@
 A phone draws nothing until it has them all. The list is that of the index, a page that
 has none of its own; what single pages add stays beside it. Rules that no page can use
 are left out, such as Font Awesome's for two thousand icons; so are the letters of its
-font and MathJax's that no rule draws.
+font and MathJax's that no rule draws. Kept because a phone would else load 70 kB more
+before it draws (compressed: 105 instead of 34), and up to 240 kB more of fonts.
 """
 
 import hashlib
