@@ -1,4 +1,8 @@
-"""Signatures as one would write them, folded so that a phone shows them whole."""
+"""Signatures as one would write them, folded so that a phone shows them whole.
+
+Sphinx's own (`maximum_signature_line_length`) puts one parameter on a line and goes no
+further, and one with a shape is wider than a phone.
+"""
 
 import re
 from collections.abc import Iterator

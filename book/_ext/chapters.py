@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.index_entries import split_index_msg
+from sphinx.util.osutil import relative_uri
 
 DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
 
@@ -45,6 +46,11 @@ def number(name: str) -> str:
     """
     head = name.partition("-")[0]
     return head.lstrip("0") if head[0].isdigit() else ""
+
+
+def from_page(here: str, page: str) -> str:
+    """The address of a page as seen from another, both named as in ``_toc.yml``."""
+    return relative_uri(f"{here}.html", f"{page}.html")
 
 
 class Chapters(SphinxDirective):

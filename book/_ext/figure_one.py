@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
-from chapters import number, parts
+from chapters import from_page, number, parts
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -99,10 +99,10 @@ class FigureOne(SphinxDirective):
     """Draws figure, note and list."""
 
     def run(self) -> list[nodes.Node]:
-        builder, here = self.env.app.builder, self.env.docname
+        here = self.env.docname
 
         def address(name: str) -> str:
-            return builder.get_relative_uri(here, f"notebooks/{name}")
+            return from_page(here, f"notebooks/{name}")
 
         return [nodes.raw("", box, format="html") for box in figure(address)]
 

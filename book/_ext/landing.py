@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import torch
-from chapters import called
+from chapters import called, from_page
 from docutils import nodes
 from ledger import all_records
 from PIL import ImageFont
@@ -207,7 +207,7 @@ class Everyday(SphinxDirective):
         self.env.note_dependency(str(SKELETON))
         weights = load_quantised(EVERYDAY).weights().values()
         millions = sum(weight.numel() for weight in weights) / 1e6
-        page = self.env.app.builder.get_relative_uri(self.env.docname, MODEL_PAGE)
+        page = from_page(self.env.docname, MODEL_PAGE)
         html = SKELETON.read_text(encoding="utf-8")
         html = html.replace("PARAMETERS", f"{millions:.1f}").replace("LIVE", page)
         return [nodes.raw("", html, format="html")]
@@ -247,7 +247,7 @@ class FillIn(SphinxPostTransform):
             node.replace_self(nodes.raw("", html, format="html"))
 
     def _address(self, page: str) -> str:
-        return escape(self.app.builder.get_relative_uri(self.env.docname, page))
+        return escape(from_page(self.env.docname, page))
 
 
 KINDS = {

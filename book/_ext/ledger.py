@@ -8,7 +8,7 @@ builds fail.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from chapters import called
+from chapters import called, from_page
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -112,7 +112,7 @@ class FillIn(SphinxPostTransform):
             where = nodes.inline("", chapter, classes=["ledger-note"])
             return nodes.entry("", paragraph_of(label("open"), where))
         document = f"notebooks/{record.chapter}"
-        uri = self.app.builder.get_relative_uri(self.env.docname, document)
+        uri = from_page(self.env.docname, document)
         link = nodes.reference(
             "", "", label(record.verdict), refuri=f"{uri}#{claim.anchor}", internal=True
         )

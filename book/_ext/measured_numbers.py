@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
+from chapters import from_page
 from docutils import nodes
 from ledger import all_records, contradictions
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -40,7 +41,7 @@ class FillIn(SphinxPostTransform):
         for node in list(self.document.findall(numbers)):
             items = nodes.bullet_list(classes=["measured-numbers"])
             for figure, words, rest, target in found(self.env):
-                uri = self.app.builder.get_relative_uri(self.env.docname, target)
+                uri = from_page(self.env.docname, target)
                 paragraph = nodes.paragraph("", "", nodes.strong("", figure))
                 paragraph += nodes.Text(" ")
                 paragraph += nodes.reference("", words, refuri=uri, internal=True)
