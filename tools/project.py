@@ -27,7 +27,7 @@ def notebook_paths() -> list[Path]:
 
 def taught_paths() -> list[Path]:
     """The notebooks that have exercises and slides: all but the appendices."""
-    table = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text("utf-8"))
+    table = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text("utf-8"))
     chapters = [chapter for part in table for chapter in part["chapters"]]
     appendices = {one["name"] for one in chapters if "appendix" in one}
     return [path for path in notebook_paths() if path.stem not in appendices]

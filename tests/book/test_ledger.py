@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import ledger
 import nbformat
 import pytest
 from docutils import nodes
@@ -12,6 +11,7 @@ from sphinx.application import Sphinx
 
 from aiayn_book import ledger as records
 from aiayn_book.claims import claims, judge
+from aiayn_site import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -5,10 +5,10 @@ import shutil
 import subprocess
 
 import pytest
-import run_times
 
 import announce_times
 import execute
+from aiayn_site import run_times
 
 
 @pytest.fixture

@@ -6,27 +6,29 @@ from functools import cache
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import attention_figure
-import chapters
-import figure_one
-import landing
-import link_previews
-import page_description
-import page_frame
 import pytest
 import torch
-import workshop
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.utils import new_document
-from exercises import BOOK, NOTEBOOKS
 from fontTools.ttLib import TTFont
 from myst_parser.parsers.docutils_ import Parser
-from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 import record_attention
 from aiayn_book.claims import VERDICTS
+from aiayn_site import (
+    attention_figure,
+    chapters,
+    figure_one,
+    landing,
+    link_previews,
+    page_description,
+    page_frame,
+    workshop,
+)
+from aiayn_site.exercises import BOOK, NOTEBOOKS
+from aiayn_site.site_fonts import FACES, font_file
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 

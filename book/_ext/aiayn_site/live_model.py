@@ -17,7 +17,6 @@ from typing import Any
 import sentencepiece
 import torch
 from docutils import nodes
-from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -25,6 +24,7 @@ from aiayn.data import Tokenizer
 from aiayn_book import records
 from aiayn_book.live import EVERYDAY, NAME, QuantisedModel, load_quantised
 from aiayn_book.records import load_record, repeats
+from aiayn_site.run_times import table
 
 SKELETON = Path(__file__).with_suffix(".html")
 RECORD = Path(records.__file__).parent / f"{NAME}.json"

@@ -20,14 +20,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from chapters import number, parts
 from docutils import nodes
-from exercises import NOTEBOOKS, Exercise, all_exercises
 from mdit_py_plugins.anchors.index import slugify
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-TEACH = Path(__file__).resolve().parent.parent / "teach"
+from aiayn_site.chapters import number, parts
+from aiayn_site.exercises import NOTEBOOKS, Exercise, all_exercises
+
+TEACH = Path(__file__).resolve().parents[2] / "teach"
 LESSONS = TEACH / "lessons.yml"
 QUESTIONS = TEACH / "questions.yml"
 MINUTES = 75  # of a lesson; two a week make a term of twelve weeks

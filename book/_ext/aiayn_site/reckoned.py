@@ -9,13 +9,13 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from docutils import nodes
-from run_times import table
-from speed_tables import RECORDS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.colours import KEY, QUERY
 from aiayn_book.plots import as_svg, use_theme
+from aiayn_site.run_times import table
+from aiayn_site.speed_tables import RECORDS
 from benchmarks import reckoning, summary
 
 SPEEDS = (50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000)

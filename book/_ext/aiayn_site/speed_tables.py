@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-ROOT = Path(__file__).resolve().parents[2]
+from aiayn_site.run_times import table
+
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))
 
 from aiayn.errors import InputError  # noqa: E402

@@ -9,12 +9,13 @@ import math
 import re
 from html import escape
 
-from chapters import parts
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
-from page_description import description_of, takes_notes
-from run_times import as_time
 from sphinx.application import Sphinx
+
+from aiayn_site.chapters import parts
+from aiayn_site.page_description import description_of, takes_notes
+from aiayn_site.run_times import as_time
 
 WORDS_A_MINUTE = 200
 WORDS_A_LINE_OF_CODE = 8  # a line of code takes as long as so many words

@@ -8,8 +8,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 import griffe
-from api_signature import field, signature
-from api_source import (
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+
+from aiayn_site.api_signature import field, signature
+from aiayn_site.api_source import (
     SOURCE,
     Entry,
     entries,
@@ -21,11 +26,7 @@ from api_source import (
     plan,
     split_place,
 )
-from docutils import nodes
-from docutils.statemachine import StringList
-from reference_pages import PageOfSections
-from sphinx.addnodes import pending_xref
-from sphinx.application import Sphinx
+from aiayn_site.reference_pages import PageOfSections
 
 LABELS = {
     "parameters": "Arguments",

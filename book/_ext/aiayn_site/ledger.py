@@ -8,7 +8,6 @@ builds fail.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from chapters import called, from_page
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -18,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.claims import VERDICTS, Claim, claims, in_words
 from aiayn_book.ledger import Record, problems, records_in_html
+from aiayn_site.chapters import called, from_page
 
 LOG = logging.getLogger(__name__)
 

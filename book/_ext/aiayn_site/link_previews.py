@@ -15,16 +15,16 @@ from html import escape, unescape
 from pathlib import Path
 
 import vl_convert
-from attention_figure import RECORD, read, views
-from chapters import number, parts
 from docutils import nodes
-from page_description import description_of
 from PIL import Image
-from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 from aiayn_book.colours import INK, KEY, PAGE, WEIGHT
 from aiayn_book.html import pages_address
+from aiayn_site.attention_figure import RECORD, read, views
+from aiayn_site.chapters import number, parts
+from aiayn_site.page_description import description_of
+from aiayn_site.site_fonts import FACES, font_file
 
 WIDTH, HEIGHT = 1200, 630
 FOLDER = "_static/previews"

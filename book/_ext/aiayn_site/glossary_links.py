@@ -9,12 +9,13 @@ explains it there itself, as does the one to which the glossary leads.
 import re
 from collections.abc import Iterator
 
-from callouts import callout, callout_lead
 from docutils import nodes
-from glossary_page import terms
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+
+from aiayn_site.callouts import callout, callout_lead
+from aiayn_site.glossary_page import terms
 
 # Where a word stands for itself, is a link already, or is somebody else's.
 APART = (

@@ -5,19 +5,19 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-from chapters import from_page
 from docutils import nodes
-from ledger import all_records, contradictions
 from myst_nb.sphinx_ import NbMetadataCollector
-from run_times import as_time
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.claims import VERDICTS, claims
+from aiayn_site.chapters import from_page
+from aiayn_site.ledger import all_records, contradictions
+from aiayn_site.run_times import as_time
 
-TESTS = Path(__file__).resolve().parents[2] / "tests"
+TESTS = Path(__file__).resolve().parents[3] / "tests"
 
 
 class numbers(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_parser.sphinx_ext.mathjax import html_visit_displaymath
-from offline_assets import mathjax_folder
 from sphinx.application import Sphinx
 from sphinx.ext.mathjax import html_visit_math
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+
+from aiayn_site.offline_assets import mathjax_folder
 
 NAME = "typeset"
 COMPONENTS = (

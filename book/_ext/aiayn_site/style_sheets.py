@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from cut_fonts import with_cut_fonts
 from sphinx.application import Sphinx
-from style_rules import asked_for, usable, words_of_page, words_of_script
+
+from aiayn_site.cut_fonts import with_cut_fonts
+from aiayn_site.style_rules import asked_for, usable, words_of_page, words_of_script
 
 MODEL = "genindex.html"  # written anew by every build
 SHEET = re.compile(r'\s*<link\b(?=[^>]*rel="stylesheet")[^>]*href="([^"]+)"[^>]*>')

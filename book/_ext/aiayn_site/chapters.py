@@ -1,4 +1,4 @@
-"""The directive ``{chapters}``: the table of chapters, read from ``book/chapters.yml``.
+"""The directive ``{chapters}``: the table of chapters, from ``book/data/chapters.yml``.
 
 A chapter whose notebook is part of the book is a link; the others are named as planned.
 What readers type into the search to find a chapter stands there too (``found_by``), and
@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.index_entries import split_index_msg
 from sphinx.util.osutil import relative_uri
 
-DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
+DATA = Path(__file__).resolve().parents[2] / "data" / "chapters.yml"
 
 
 def parts() -> list[dict]:

@@ -1,15 +1,16 @@
-"""The directive ``{audit}``: what ``make audit`` last found (``book/audit.json``)."""
+"""The directive ``{audit}``: what ``make audit`` last found (book/data/audit.json)."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-RECORD = Path(__file__).resolve().parent.parent / "audit.json"
+from aiayn_site.run_times import table
+
+RECORD = Path(__file__).resolve().parents[2] / "data" / "audit.json"
 ASKED = {  # of Lighthouse, by category
     "accessibility": "100",
     "best-practices": "100",

@@ -6,7 +6,7 @@ The weights are a trained model's, recorded by ``tools/record_attention.py``.
 from pathlib import Path
 from typing import Any
 
-RECORD = Path(__file__).resolve().parent.parent / "attention.json"
+RECORD = Path(__file__).resolve().parents[2] / "data" / "attention.json"
 
 Map = list[list[float]]
 

@@ -1,7 +1,7 @@
 """The directive ``{figure-one}``: Figure 1 as the book's table of contents.
 
 The drawing is `aiayn_book.diagrams.contents_diagram`; what each block is called and
-where it leads stands in ``book/figure.yml``. Beside the drawing goes a note on the
+where it leads stands in ``book/data/figure.yml``. Beside the drawing goes a note on the
 block that is pointed at, and below it the same as a list, which is the figure's text
 alternative. Without JavaScript the links and the list work all the same.
 """
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
-from chapters import from_page, number, parts
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.diagrams import Link, contents_diagram
 from aiayn_book.html import escape
+from aiayn_site.chapters import from_page, number, parts
 
-BLOCKS = Path(__file__).resolve().parent.parent / "figure.yml"
+BLOCKS = Path(__file__).resolve().parents[2] / "data" / "figure.yml"
 SHOWN_FIRST = "self-attention"
 
 Address = Callable[[str], str]  # from a chapter's name to its page's address

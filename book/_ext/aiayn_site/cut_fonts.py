@@ -9,7 +9,7 @@ import hashlib
 import re
 from pathlib import Path
 
-import site_fonts
+from aiayn_site import site_fonts
 
 FACE = re.compile(r"@font-face\s*\{[^{}]*\}")
 FAMILY = re.compile(r"font-family:\s*([^;}]+)")

@@ -1,4 +1,4 @@
-"""The directive ``{terms}``: the glossary, drawn from ``book/glossary.yml``.
+"""The directive ``{terms}``: the glossary, drawn from ``book/data/glossary.yml``.
 
 Each entry is a term of Sphinx's own glossary, so that any page can link to it.
 """
@@ -6,11 +6,12 @@ Each entry is a term of Sphinx's own glossary, so that any page can link to it.
 from pathlib import Path
 
 import yaml
-from api import ApiDirective
 from docutils import nodes
 from sphinx.application import Sphinx
 
-DATA = Path(__file__).resolve().parent.parent / "glossary.yml"
+from aiayn_site.api import ApiDirective
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "glossary.yml"
 
 
 def terms() -> dict[str, dict[str, str]]:

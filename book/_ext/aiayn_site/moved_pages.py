@@ -12,8 +12,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
-from link_previews import site_address
 from sphinx.application import Sphinx
+
+from aiayn_site.link_previews import site_address
 
 NO_PAGE = "404"  # hosts know it by this name
 TEXT = {

@@ -11,12 +11,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from docutils import nodes
-from run_times import table
-from speed_tables import BenchmarkDirective
 from sphinx.application import Sphinx
 
 from aiayn_book.colours import KEY, NEUTRAL
 from aiayn_book.plots import as_svg, use_theme
+from aiayn_site.run_times import table
+from aiayn_site.speed_tables import BenchmarkDirective
 from benchmarks import summary
 from benchmarks.peers import PEERS
 

@@ -10,25 +10,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from chapters import number
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.paper import DISCREPANCIES, Discrepancy
+from aiayn_site.chapters import number
 
-BOOK = Path(__file__).resolve().parent.parent
-QUESTIONS = BOOK / "questions.yml"
-CHAPTERS = BOOK / "chapters.yml"
+BOOK = Path(__file__).resolve().parents[2]
+QUESTIONS = BOOK / "data" / "questions.yml"
+CHAPTERS = BOOK / "data" / "chapters.yml"
 SHARED = (
     "_config.yml",
     "benchmarks/*.py",  # deeper lie the environments of the peers too
     "benchmarks/peers/*.py",
     "book/**/*.yml",
-    "book/_ext/*.html",
-    "book/_ext/*.js",
-    "book/_ext/*.py",
+    "book/_ext/aiayn_site/*.html",
+    "book/_ext/aiayn_site/*.js",
+    "book/_ext/aiayn_site/*.py",
     "src/**/*.py",
 )
 

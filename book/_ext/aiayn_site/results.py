@@ -14,8 +14,6 @@ from statistics import fmean
 from typing import Any
 
 from docutils import nodes
-from ledger import ledger_part
-from run_times import table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -23,6 +21,8 @@ from aiayn.training import TrainingConfig
 from aiayn_book import paper
 from aiayn_book.chapters.train_a_translator import caption_runs, mean_scores, scores
 from aiayn_book.records import load_record, repeats
+from aiayn_site.ledger import ledger_part
+from aiayn_site.run_times import table
 
 NOTHING = "–"
 Rows = list[list[str]]

@@ -1,8 +1,8 @@
 """The package's public names, read from the source by Griffe, without an import.
 
 Beyond signatures and Google-style docstrings, this book's docstrings hold the place in
-the paper and examples. ``book/api.yml`` says under which heading each name stands, and
-which chapter derives it.
+the paper and examples. ``book/data/api.yml`` says under which heading each name stands,
+and which chapter derives it.
 """
 
 import re
@@ -14,9 +14,9 @@ from pathlib import Path
 import griffe
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "src"
-PLAN = ROOT / "book" / "api.yml"
+PLAN = ROOT / "book" / "data" / "api.yml"
 
 # What a docstring says about the paper stands at the end of a paragraph.
 PLACE = re.compile(r"\b(?:Paper: |Not in the paper\b)")

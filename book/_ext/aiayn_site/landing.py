@@ -11,11 +11,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import torch
-from chapters import called, from_page
 from docutils import nodes
-from ledger import all_records
 from PIL import ImageFont
-from site_fonts import font_file
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -26,6 +23,9 @@ from aiayn_book.claims import claims
 from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.html import escape
 from aiayn_book.live import EVERYDAY, load_live_model, load_quantised
+from aiayn_site.chapters import called, from_page
+from aiayn_site.ledger import all_records
+from aiayn_site.site_fonts import font_file
 
 SENTENCE = "The cow sleeps because it is tired."
 HEAD = ("cross", 1, 1)
