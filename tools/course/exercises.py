@@ -1,7 +1,7 @@
 """The exercises of a chapter, with the cells that they stand in, and their solutions.
 
-Their form is that of ``book/_ext/aiayn_site/exercises.py``, which reads their headers here too.
-What stands in code is a folded cell, known by its label *Show solution 3.1*, which
+Their form is that of ``aiayn_site.exercises``, which reads their headers here too. What
+stands in code is a folded cell, known by its label *Show solution 3.1*, which
 `course.solutions` takes apart. Folded parts that are no solutions, hints say, belong
 to the statement.
 """

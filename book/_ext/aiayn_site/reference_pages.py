@@ -55,8 +55,8 @@ class PageOfSections(SphinxDirective):
         chapter = f"Chapter {number(name)}, " if number(name) else ""
         return f"{chapter}{titles()[name]}"
 
-    def place(self, where: str) -> pending_xref:
-        """A link to a notebook or, after a hash, to a heading in it, by its title.
+    def place(self, where: str, words: str = "") -> pending_xref:
+        """A link to a notebook or, after a hash, to a heading in it, by words or title.
 
         A name with a folder is that of a page, such as ``book/related-readings``.
         """
@@ -65,13 +65,13 @@ class PageOfSections(SphinxDirective):
         # MyST resolves it, and complains of a heading that is not there.
         return pending_xref(
             "",
-            nodes.inline("", ""),
+            nodes.inline("", words),
             refdomain="doc",
             reftype="myst",
             reftarget=name,
             reftargetid=heading or None,
             refdoc=self.env.docname,
-            refexplicit=False,
+            refexplicit=bool(words),
         )
 
     def chapter(self, name: str) -> nodes.Node:
