@@ -173,7 +173,7 @@ def built(tmp_path_factory):
         "# Ledger\n\n```{ledger}\n```\n\n```{toctree}\nnotebooks/04-scaling\n```\n",
         encoding="utf-8",
     )
-    settings = {"extensions": ["myst_parser", "ledger"]}
+    settings = {"extensions": ["myst_parser", "aiayn_site.ledger"]}
     out = source / "out"
     with (source / "warnings").open("w+", encoding="utf-8") as warnings:
         app = Sphinx(

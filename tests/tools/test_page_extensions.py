@@ -299,7 +299,7 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     """Sphinx reads one page of two anew, and both are still found by their phrases."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['chapters']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.chapters']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     for name in ("index", "other"):
         page = source / f"{name}.rst"

@@ -231,7 +231,7 @@ def test_all_pages_are_read_anew_when_what_they_share_changes(
     monkeypatch.setattr(reference_pages, "version_of_shared", lambda: of(tmp_path))
     source = tmp_path / "source"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['reference_pages']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.reference_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     (source / "other.rst").write_text("Other\n=====\n")
 
