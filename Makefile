@@ -115,7 +115,8 @@ releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or n
 safety: new-enough-python ## look for known vulnerabilities of what is pinned
 	@$(PYTHON) -m venv _build/pip-audit
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	@_build/pip-audit/bin/pip-audit --strict --no-deps --disable-pip -r requirements.txt -r requirements.lock
+	@for file in requirements.lock requirements.txt; do \
+		_build/pip-audit/bin/pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
 
 links: environment ## look whether what the book links to elsewhere is still there
 	@$(BIN)/jupyter-book config sphinx . >/dev/null
