@@ -152,7 +152,7 @@ pins: environment ## find the newest versions and hashes of all that requirement
 course: environment ## chapters and assignments for teaching, in _build/course
 	@$(BIN)/python tools/make_course.py
 
-slides: environment ## one deck a chapter, in _build/slides; looked over in a browser
+slides: environment ## one deck a chapter, in _build/html/slides; looked over in a browser
 	@$(BIN)/python tools/execute.py --stale
 	@$(BIN)/python tools/make_slides.py
 	@$(BIN)/python -m pytest tests/slides -q
@@ -175,6 +175,7 @@ clean: ## remove what was built; the environment stays
 site:
 	@echo "==> Site: strict, every warning is an error"
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
+	@$(BIN)/python tools/make_slides.py
 
 environment: $(ENVIRONMENT)
 

@@ -59,7 +59,7 @@ def test_long_notebooks_run_first_and_unknown_ones_before_them(tmp_path, monkeyp
 
 
 def test_times_read_well():
-    """Seconds below a hundred, minutes above, a word where nothing is known."""
+    """Seconds below a hundred, minutes above, a dash where nothing is known."""
     assert run_times.as_time(4.23) == "4.2\N{NO-BREAK SPACE}s"
     assert run_times.as_time(185).split() == ["3", "min", "5", "s"]
     assert run_times.as_time(119.6).split() == ["2", "min", "0", "s"]

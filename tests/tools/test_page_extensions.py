@@ -19,12 +19,12 @@ import record_attention
 from aiayn_book.claims import VERDICTS
 from aiayn_site import (
     attention_figure,
-    chapters,
     figure_one,
     landing,
     link_previews,
     page_description,
     page_frame,
+    search_pages,
     workshop,
 )
 from aiayn_site.exercises import BOOK, NOTEBOOKS
@@ -198,7 +198,7 @@ def test_preview_keeps_its_words_inside():
         words = chapters.get(page, ("Vaswani et al., 2017", title, description))
         _, name, question = words
         tree = ElementTree.fromstring(
-            link_previews.picture(*words, link_previews._weights())
+            link_previews.picture(*words, link_previews._weights(page))
         )
         cells = [float(c.get("x")) for c in tree.findall(f"{svg}rect") if c.get("rx")]
         *lines, footer = tree.findall(f"{svg}text")
@@ -290,7 +290,7 @@ def test_what_comes_is_a_question_or_a_sentence():
 
 def test_no_phrase_finds_two_chapters():
     """What readers type leads to one place."""
-    phrases = [phrase for found in chapters.phrases().values() for phrase in found]
+    phrases = [phrase for found in search_pages.phrases().values() for phrase in found]
     assert len(set(phrases)) == len(phrases)
     assert all(phrase == phrase.lower() for phrase in phrases)
 
@@ -299,7 +299,7 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     """Sphinx reads one page of two anew, and both are still found by their phrases."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['aiayn_site.chapters']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.search_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     for name in ("index", "other"):
         page = source / f"{name}.rst"

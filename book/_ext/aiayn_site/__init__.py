@@ -29,6 +29,7 @@ PARTS = (
     "reference_pages",
     "results",
     "run_times",
+    "search_pages",
     "site_colours",
     "site_fonts",
     "speed_tables",

@@ -60,9 +60,8 @@ ONE_BY_ONE = re.compile(
 )
 ALL_AT_ONCE = r"""Array.from(\1,\2=>[\2,\3]).forEach(([box,index])=>{
 if(box.tabIndex!==index)box.tabIndex=index})"""
-SEARCH_PAGE = "search.html"
 # The theme brings them to every page, for hits while one types: 76 kB, and an element
-# that axe objects to on a phone.
+# that axe objects to on a phone. The book's own search asks for what it needs.
 SEARCH_SCRIPT = re.compile(
     r'\s*<script src="[^"]*(?:_static/(?:searchtools|language_data)|searchindex)\.js'
     r'[^"]*"></script>'
@@ -180,10 +179,9 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
-        if page.name != SEARCH_PAGE:  # which needs them at once
-            tidy = SEARCH_SCRIPT.sub("", tidy)
-            tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
-            tidy = OPTIONS.sub(lambda _: options, tidy)
+        tidy = SEARCH_SCRIPT.sub("", tidy)
+        tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
+        tidy = OPTIONS.sub(lambda _: options, tidy)
         tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
         tidy = THEME_WITHOUT_SCRIPT.sub(r'\1"light"', tidy)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)

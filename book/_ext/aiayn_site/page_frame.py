@@ -13,7 +13,7 @@ from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
 
-from aiayn_site.chapters import parts
+from aiayn_site.chapters import parts, taught
 from aiayn_site.page_description import description_of, takes_notes
 from aiayn_site.run_times import as_time
 
@@ -75,6 +75,9 @@ def facts(app: Sphinx, page: str, context: dict) -> str:
             told.append(f"{as_time(run['runtime'])} to run, on one core")
         source = context["pathto"](f"_sources/{page}.ipynb", 1)
         told.append(f'<a href="{escape(source)}" download>download the notebook</a>')
+        if (name := page.partition("/")[2]) in taught():  # tools/make_slides.py
+            deck = context["pathto"](f"slides/{name}.html", 1)
+            told.append(f'<a href="{escape(deck)}">slides</a>')
     options = app.config.html_theme_options
     if options.get("repository_url"):
         path = app.env.doc2path(page, base=False)

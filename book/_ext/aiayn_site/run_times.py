@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 from aiayn_book.setup import machine
 
 SHOWN_VERSIONS = ("numpy", "altair", "matplotlib", "jupyter-book", "sphinx")
-UNKNOWN = "not measured yet"
+UNKNOWN = "–"
 
 
 class measured(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)
