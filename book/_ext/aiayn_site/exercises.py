@@ -19,7 +19,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-BOOK = Path(__file__).resolve().parents[3]
+BOOK = Path(__file__).resolve().parents[2]
 NOTEBOOKS = BOOK.parent / "notebooks"
 KINDS = ("Code", "Derive", "Think", "Play")
 

@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from aiayn_book.paper import DISCREPANCIES, Discrepancy
 from aiayn_site.chapters import number
 
-BOOK = Path(__file__).resolve().parents[3]
+BOOK = Path(__file__).resolve().parents[2]
 QUESTIONS = BOOK / "data" / "questions.yml"
 CHAPTERS = BOOK / "data" / "chapters.yml"
 SHARED = (
