@@ -20,9 +20,7 @@ from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-import offline_assets
-import site_colours
-import site_fonts
+from aiayn_site import offline_assets, site_colours, site_fonts
 
 OWN = Path(__file__).parent
 REVEAL_FILES = (
