@@ -830,27 +830,6 @@ def settle_convolutions(
     )
 
 
-def order_and_reach() -> dict[str, tuple[bool, bool]]:
-    """Whether a layer sees the order, and whether its last output sees the first word.
-
-    A layer sees the order if shuffled words do not simply give shuffled outputs.
-    """
-    layers = new_layers()
-    one_wide = nn.Conv1d(WIDTH, WIDTH, 1)
-    layers["convolution of width 1"] = lambda x: one_wide(x.mT).mT
-    x, order = torch.randn(1, 10, WIDTH), torch.randperm(10)
-    moved = x.clone()
-    moved[0, 0] += 1
-    found = {}
-    with torch.no_grad():
-        for name, layer in layers.items():
-            change = (layer(x[:, order]) - layer(x)[:, order]).abs().max().item()
-            sees = change > 1e-4  # rounding is far below
-            knows = not torch.equal(layer(moved)[0, -1], layer(x)[0, -1])
-            found[name] = sees, knows
-    return found
-
-
 # The race.
 
 COSTS = ["steps", "seconds", "operations", "critical path"]

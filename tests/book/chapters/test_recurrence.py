@@ -175,17 +175,6 @@ def test_layers_that_relate_two_words(capsys):
         assert len(dots) == reached + 1
 
 
-def test_what_sees_the_order():
-    """Attention does not; a convolution of width 3 does not reach the first word."""
-    assert chapter.order_and_reach() == {
-        "plain recurrence": (True, True),
-        "GRU": (True, True),
-        "convolution": (True, False),
-        "attention": (False, True),
-        "convolution of width 1": (False, False),
-    }
-
-
 def test_gradients_vanish_in_recurrent_layers():
     """As the text says of every seed; the shares of one layer sum to one."""
     shares = chapter.gradients()
