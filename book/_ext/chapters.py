@@ -1,8 +1,7 @@
 """The directive ``{chapters}``: the table of chapters, read from ``book/chapters.yml``.
 
 A chapter whose notebook is part of the book is a link; the others are named as planned.
-What readers type into the search to find a chapter stands there too (``found_by``), and
-becomes an entry of the index, which the search prefers to words of the text.
+What readers type into the search to find a chapter stands there too (``found_by``).
 """
 
 from collections.abc import Iterator
@@ -10,11 +9,9 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from sphinx.addnodes import index, pending_xref
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.index_entries import split_index_msg
 
 DATA = Path(__file__).resolve().parent.parent / "chapters.yml"
 
@@ -90,48 +87,7 @@ class Chapters(SphinxDirective):
         )
 
 
-def phrases() -> dict[str, list[str]]:
-    """What each chapter is found by, by its page."""
-    return {
-        f"notebooks/{chapter['name']}": chapter.get("found_by", [])
-        for part in parts()
-        for chapter in part["chapters"]
-    }
-
-
-class FoundBy(SphinxTransform):
-    """Enter a chapter into the index under its phrases."""
-
-    default_priority = 500  # before the entries are collected
-
-    def apply(self, **_: object) -> None:
-        wanted = phrases().get(self.env.docname, [])
-        first = next(self.document.findall(nodes.section), None)
-        if wanted and first is not None and first["ids"]:
-            target = first["ids"][0]
-            entries = [("single", words, target, "main", None) for words in wanted]
-            first.insert(1, index(entries=entries))
-
-
-def complete_search(app: Sphinx) -> list:
-    """Enter the pages of an earlier build, too: of all that it knows about them, Sphinx
-    loses these entries alone."""
-    indexer = getattr(app.builder, "indexer", None)
-    if indexer is not None:
-        known = indexer._index_entries
-        for page, entries in app.env.get_domain("index").entries.items():
-            if page not in known:
-                known[page] = sorted(
-                    (words, target, main)
-                    for kind, text, target, main, _ in entries
-                    for words in split_index_msg(kind, text)
-                )
-    return []  # no pages of its own
-
-
 def setup(app: Sphinx) -> dict:
-    """Register the directive, and what the search needs."""
+    """Register the directive."""
     app.add_directive("chapters", Chapters)
-    app.add_transform(FoundBy)
-    app.connect("html-collect-pages", complete_search)  # the last before it is written
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
 """What a page shows where somebody links to it: title, description, and a picture.
 
 The picture is made by the build: the page's title and question beside a map of
-attention, the one that the landing page shows. Such pictures need a full address. It is
-`html_baseurl` if that is set; otherwise it follows from the repository's address, as
+attention, for each chapter that of another head. Such pictures need a full address. It
+is `html_baseurl` if that is set; otherwise it follows from the repository's address, as
 for a project's site on the same host.
 """
 
@@ -84,12 +84,18 @@ def _cells(weights: list) -> list[str]:
 
 
 @cache
-def _weights() -> list:
-    """The first map that the landing page shows; the fonts are made known with it."""
+def _maps() -> list:
+    """The recorded maps of one sentence; the fonts are made known with them."""
     for folder in {font_file(wheel, f"{name}.otf").parent for wheel, name, *_ in FACES}:
         vl_convert.register_font_directory(str(folder))
     sentence = read(json.loads(RECORD.read_text(encoding="utf-8")))[0]
-    return next(iter(views(sentence).values()))
+    return list(views(sentence).values())
+
+
+def _weights(page: str) -> list:
+    """A page's own map: chapters take the recorded ones in turn."""
+    place = [*_chapters()].index(page) if page in _chapters() else 0
+    return _maps()[place % len(_maps())]
 
 
 @cache
@@ -121,7 +127,7 @@ def place_picture(app: Sphinx, page: str, title: str) -> str:
     kicker, name, question = _chapters().get(
         page, ("Vaswani et al., 2017", title, description_of(app.env, page))
     )
-    svg = picture(kicker, name, question, _weights())
+    svg = picture(kicker, name, question, _weights(page))
     digest = hashlib.sha256(svg.encode()).hexdigest()[:8]
     file = f"{FOLDER}/{page.replace('/', '-')}-{digest}.png"
     target = Path(app.outdir) / file

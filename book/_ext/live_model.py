@@ -37,9 +37,11 @@ SCRIPTS = (
     "tokenizer.js",
     "words.js",
     RECORD_SCRIPT,
+    "beam.js",
     "translator.js",
     "maps.js",
     "heads.js",
+    "everyday-model.js",
     "page.js",
 )
 EVERYDAY_PARTS = 12
@@ -285,7 +287,10 @@ def place_record(app: Sphinx) -> None:
 def add_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
     """Load the scripts where the model is, and nowhere else."""
     if 'id="everyday"' in (context.get("body") or ""):
-        app.add_js_file("live/everyday.js", loading_method="defer")
+        for place, name in enumerate(("everyday-model.js", "everyday.js")):
+            app.add_js_file(
+                f"live/{name}", loading_method="defer", priority=600 + place
+            )
     if 'id="live-model"' in (context.get("body") or ""):
         app.add_css_file("live/live.css")
         for place, name in enumerate(SCRIPTS):

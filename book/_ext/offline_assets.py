@@ -60,7 +60,6 @@ ONE_BY_ONE = re.compile(
 )
 ALL_AT_ONCE = r"""Array.from(\1,(\2=>[\2,\3])).forEach((([box,index])=>{
 if(box.tabIndex!==index)box.tabIndex=index}))"""
-NEEDS_THEM_AT_ONCE = "searchtools.js"  # the page of the search
 # The arrow beside a page that has pages below it is an icon without a name.
 UNNAMED_TOGGLE = re.compile(r'<summary>(?=<span class="toctree-toggle")')
 # Icons and menus can wait until the text is there.
@@ -174,9 +173,8 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         tidy = FONT_AWESOME_SCRIPT.sub("", text)
         tidy = FOLDED_CELL_LABEL.sub(r"\1", tidy)
-        if NEEDS_THEM_AT_ONCE not in tidy:
-            tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
-            tidy = OPTIONS.sub(lambda _: options, tidy)
+        tidy = CAN_WAIT.sub('<script defer="defer" ', tidy)
+        tidy = OPTIONS.sub(lambda _: options, tidy)
         tidy = tidy.replace(THEME_LATER, THEME_AT_ONCE)
         tidy = THEME_WITHOUT_SCRIPT.sub(r'\1"light"', tidy)
         tidy = UNNAMED_TOGGLE.sub('<summary aria-label="The pages below">', tidy)

@@ -9,7 +9,7 @@ import math
 import re
 from html import escape
 
-from chapters import parts
+from chapters import parts, taught
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from page_description import description_of, takes_notes
@@ -74,6 +74,9 @@ def facts(app: Sphinx, page: str, context: dict) -> str:
             told.append(f"{as_time(run['runtime'])} to run, on one core")
         source = context["pathto"](f"_sources/{page}.ipynb", 1)
         told.append(f'<a href="{escape(source)}" download>download the notebook</a>')
+        if (name := page.partition("/")[2]) in taught():  # tools/make_slides.py
+            deck = context["pathto"](f"slides/{name}.html", 1)
+            told.append(f'<a href="{escape(deck)}">slides</a>')
     options = app.config.html_theme_options
     if options.get("repository_url"):
         path = app.env.doc2path(page, base=False)

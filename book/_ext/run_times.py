@@ -25,7 +25,11 @@ CASES = {
 }
 COMMANDS = ("make test", "make book")
 SHOWN_VERSIONS = ("numpy", "altair", "matplotlib", "jupyter-book", "sphinx")
-UNKNOWN = "not measured yet"
+UNKNOWN = "–"
+FIRST = (
+    "This site was built by the first command that ran here; each command notes at its "
+    "end how long it took, and the next one shows it."
+)
 
 
 class measured(nodes.General, nodes.Element):  # noqa: N801 (docutils' way)
@@ -56,14 +60,17 @@ class FillIn(SphinxPostTransform):
             node.replace_self(new)
 
 
-def command_table(times: Path) -> nodes.table:
-    """The last measurement of each command in each case, in seconds."""
+def command_table(times: Path) -> nodes.Node:
+    """The last measurement of each command in each case where there is one."""
     known = json.loads(times.read_text()) if times.exists() else {}
-    rows = [
-        [words, *(as_time(known.get(command, {}).get(case)) for command in COMMANDS)]
+    seconds = {
+        words: [known.get(command, {}).get(case) for command in COMMANDS]
         for case, words in CASES.items()
+    }
+    rows = [
+        [words, *map(as_time, found)] for words, found in seconds.items() if any(found)
     ]
-    return table(["", *COMMANDS], rows)
+    return table(["", *COMMANDS], rows) if rows else nodes.paragraph("", FIRST)
 
 
 def chapter_table(env) -> nodes.table:

@@ -303,6 +303,19 @@ def test_only_outputs_are_wrapped():
     assert code["classes"] == []
 
 
+@pytest.mark.parametrize(("columns", "classes"), [(2, ["stacks"]), (3, [])])
+def test_sentences_in_a_table_can_be_read_on_a_phone(columns, classes):
+    """Two columns of them stand below each other; of more, each keeps its width."""
+    texts = [nodes.entry("", nodes.paragraph("", "word " * 30)) for _ in range(2)]
+    texts += [nodes.entry("", nodes.paragraph("", "7")) for _ in range(columns - 2)]
+    body = nodes.tbody("", nodes.row("", *texts))
+    table = nodes.table("", nodes.tgroup("", body, cols=columns))
+    long_lines.mark(None, nodes.section("", table), "book/x")
+    assert table["classes"] == classes
+    wide = [entry["classes"] == ["long-text"] for entry in texts]
+    assert wide == [columns == 3, columns == 3, *[False] * (columns - 2)]
+
+
 def test_a_rule_stays_if_a_page_can_use_it():
     """By class; brackets, attributes and texts in quotation marks are no classes."""
     words = style_rules.words_of_page(

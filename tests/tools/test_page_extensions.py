@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import attention_figure
-import chapters
 import figure_one
 import landing
 import link_previews
 import page_description
 import page_frame
 import pytest
+import search_pages
 import torch
 import workshop
 from docutils import nodes
@@ -196,7 +196,7 @@ def test_preview_keeps_its_words_inside():
         words = chapters.get(page, ("Vaswani et al., 2017", title, description))
         _, name, question = words
         tree = ElementTree.fromstring(
-            link_previews.picture(*words, link_previews._weights())
+            link_previews.picture(*words, link_previews._weights(page))
         )
         cells = [float(c.get("x")) for c in tree.findall(f"{svg}rect") if c.get("rx")]
         *lines, footer = tree.findall(f"{svg}text")
@@ -288,7 +288,7 @@ def test_what_comes_is_a_question_or_a_sentence():
 
 def test_no_phrase_finds_two_chapters():
     """What readers type leads to one place."""
-    phrases = [phrase for found in chapters.phrases().values() for phrase in found]
+    phrases = [phrase for found in search_pages.phrases().values() for phrase in found]
     assert len(set(phrases)) == len(phrases)
     assert all(phrase == phrase.lower() for phrase in phrases)
 
@@ -297,7 +297,7 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     """Sphinx reads one page of two anew, and both are still found by their phrases."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['chapters']\n")
+    (source / "conf.py").write_text("extensions = ['search_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     for name in ("index", "other"):
         page = source / f"{name}.rst"

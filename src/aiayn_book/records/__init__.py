@@ -1,8 +1,8 @@
 """Runs that are too long for the build: what was typed, where, and what came of it.
 
 ``tools/record_run.py`` makes a record from a run's folder, and the other
-``tools/record_….py`` those of chapters 17 to 21 and 23. They stay in the repository, so
-a chapter can draw them, and anyone can repeat each with its one command.
+``tools/record_….py`` those of chapters 17 to 21, 23 and 24. They stay in the
+repository, so a chapter can draw them, and anyone can repeat each with its one command.
 
 Not in the paper.
 """
