@@ -4,6 +4,7 @@ Not in the paper: the published encoder all-MiniLM-L6-v2 (Reimers and Gurevych, 
 Wang et al., 2020) is compared with the paper's.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
@@ -429,8 +430,9 @@ def sink_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         "weight",
         "on",
         description="The mean weight on [CLS] is small in layer 1 and about a third in "
-        "layers 2 to 5. It follows the token when that is moved. Its share of what is "
-        "added is smaller.",
+        "layers 2 to 5. When [CLS] is moved to the middle, layer 2 attends to the word "
+        "now in front instead, and from layer 4 on both get about the same. The share "
+        "of [CLS] in what is added is far smaller.",
     )
     return _layers(chart, 1)
 
@@ -593,22 +595,36 @@ def settle_other_tasks(
     passages: Sequence[Passage],
     right: Sequence[str],
 ) -> None:
-    """§7: attention-based models will serve for other tasks than translation."""
+    """§7: attention-based models will serve for other tasks than translation.
+
+    The encoder must beat both ways of guessing: a passage drawn at random, and the
+    one chapter that answers most questions. The criterion is as weak as the claim and
+    was chosen after the first measurement, and the verdict says so.
+    """
     found, words = hits["encoder"][1], hits["bag of words"][1]
     low, high = interval(sum(found), len(found))
     chance = by_chance(passages, right, 1)
+    same = max(Counter(right).values()) / len(right)
+    limit = max(chance, same)
+    enough = next(
+        (n for n in range(len(found) + 1) if interval(n, len(found))[0] > limit), 0
+    )
     more, error = difference(found, words)
     settle(
         "s7-other-tasks",
-        holds=low > chance,
-        expected="an encoder of the paper's build finds the chapter that answers a "
-        "question more often than chance does",
+        holds=low > limit,
+        expected="before the measurement, and not met: an encoder of the paper's build "
+        "finds the chapter that answers a question more often than a bag of words, by "
+        "two standard errors; chosen after it, and what this verdict rests on: more "
+        "often than guessing",
         measured=f"right at the first passage {mean(found):.0%} "
-        f"(95 % interval {low:.0%} to {high:.0%}), by chance {chance:.0%}; by a bag of "
-        f"words {mean(words):.0%}, so {100 * more:+.0f} ± {100 * error:.0f} points",
-        sample=f"{len(found)} readers' questions, {len(passages):,} passages",
-        detects=f"a share {100 * (high - low) / 2:.0f} points above chance; against "
-        f"the bag of words {284 * error:.0f} points",
+        f"(95 % interval {low:.0%} to {high:.0%}); a random passage {chance:.0%}, "
+        f"always the same chapter {same:.0%}; a bag of words {mean(words):.0%}, so the "
+        f"encoder is {100 * more:+.0f} ± {100 * error:.0f} points from it",
+        sample=f"{len(found)} readers' questions, {len(passages):,} passages; one "
+        "published model, trained by others",
+        detects=f"a share of {enough / len(found):.0%}, against guessing; a lead of "
+        f"{284 * error:.0f} points over the bag of words, in four of five such tests",
     )
 
 

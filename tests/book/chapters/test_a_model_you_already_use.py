@@ -1,5 +1,7 @@
 """Chapter 24's drawings, charts and verdict."""
 
+import re
+
 import pytest
 import torch
 
@@ -51,17 +53,38 @@ def test_depths_are_in_the_order_of_the_layers():
     assert [(row["layers"], row["share"]) for row in rows] == [(0, 0.5), (1, 1.0)]
 
 
-@pytest.mark.parametrize(("right", "verdict"), [("a", True), ("b", False)])
-def test_the_verdict_asks_for_more_than_chance(right, verdict, monkeypatch):
+def verdict_of(hits_in_30, right, monkeypatch):
+    """What is said when the encoder is right so often in 30 questions."""
     said = {}
     monkeypatch.setattr(chapter, "settle", lambda claim, **rest: said.update(rest))
-    passages = [Passage(name, "", "") for name in "aab"]
-    found = [right == "a"] * 30
+    found = [True] * hits_in_30 + [False] * (30 - hits_in_30)
     hits = {name: {1: found, 5: found} for name in ("encoder", "bag of words")}
-    chapter.settle_other_tasks(hits, passages, ["a"] * 29 + ["b"])
+    passages = [Passage(name, "", "") for name in "abcdef"]
+    chapter.settle_other_tasks(hits, passages, right)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("hits_in_30", "verdict"), [(0, False), (5, False), (20, True)]
+)
+def test_the_verdict_asks_for_more_than_guessing(hits_in_30, verdict, monkeypatch):
+    said = verdict_of(hits_in_30, list("abcdef") * 5, monkeypatch)
     assert said["holds"] is verdict
     assert said["sample"].startswith("30 ")
-    assert said["detects"]
+
+
+def test_one_chapter_for_every_question_is_not_enough(monkeypatch):
+    said = verdict_of(20, ["a"] * 20 + list("bcdef") * 2, monkeypatch)
+    assert said["holds"] is False
+
+
+def test_the_verdict_says_which_criterion_came_first(monkeypatch):
+    said = verdict_of(20, list("abcdef") * 5, monkeypatch)
+    assert "not met" in said["expected"]
+    assert "chosen after" in said["expected"]
+    smallest = float(re.search(r"a share of (\d+)%", said["detects"])[1]) / 100
+    limit = 1 / 6
+    assert limit < smallest < 20 / 30
 
 
 def test_measured_texts_are_short_and_spread():
