@@ -199,7 +199,7 @@ def shared(tmp_path):
     """A tree with some of the files that many pages are drawn from."""
     names = (
         "_config.yml", "benchmarks/peers/a.py", "book/glossary.yml",
-        "book/teach/lessons.yml", "book/_ext/a.py", "book/_ext/a.js", "src/aiayn/a.py",
+        "book/chapters.yml", "book/_ext/a.py", "book/_ext/a.js", "src/aiayn/a.py",
     )  # fmt: skip
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -81,14 +81,14 @@ def _section(slide: Slide) -> str:
     tag = "h1" if slide.kind == "title" else "h2"
     parts = [f"<{tag}>{_inline(slide.title)}</{tag}>"] if slide.title else []
     if slide.markdown:
-        parts.append(f'<div class="text">{_rendered(slide.markdown)}</div>')
+        parts.append(f'<div class="text">{rendered(slide.markdown)}</div>')
     if slide.code:
         parts.append(f"<pre><code>{html.escape(slide.code)}</code></pre>")
     if slide.cell is not None:
         parts.append(f'<div class="outputs">{_outputs(slide.cell)}</div>')
     if slide.caption:
-        parts.append(f'<div class="caption">{_rendered(slide.caption)}</div>')
-    notes = _rendered("\n\n".join(slide.notes))
+        parts.append(f'<div class="caption">{rendered(slide.caption)}</div>')
+    notes = rendered("\n\n".join(slide.notes))
     inner = "\n".join(parts)
     return (
         f'<section class="{slide.kind}"><div class="content">\n{inner}\n</div>'
@@ -119,7 +119,7 @@ def _as_formula(self, tokens, place, options, env) -> str:
 READER = _markdown()
 
 
-def _rendered(markdown: str) -> str:
+def rendered(markdown: str) -> str:
     return _with_links(READER.render(markdown))
 
 
