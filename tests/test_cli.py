@@ -692,6 +692,8 @@ def test_stopped_while_torch_is_imported_it_ends_quietly(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "aiayn", "corpus", "grammar"],
         env=os.environ | {"PYTHONPATH": paths},
+        # A test that runs in the background has inherited that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

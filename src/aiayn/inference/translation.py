@@ -4,7 +4,7 @@ Sentences are sorted by length, so that a batch holds hardly any padding, and th
 translations come back in the order of the sentences.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from jaxtyping import Int
@@ -24,7 +24,7 @@ no model translates well what is far longer than all sentences that it learned f
 
 
 def translate(
-    lines: Sequence[str],
+    lines: Iterable[str],
     model: Model,
     tokenizer: Tokenizer,
     *,
