@@ -8,6 +8,7 @@ import html
 import re
 import shutil
 import sys
+from collections.abc import Collection
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from project import ROOT, taught_paths
+from project import ROOT
 from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -36,7 +37,6 @@ INDEX = (OWN / "index.html").read_text(encoding="utf-8")
 NOTEBOOK_LINK = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 BOOK_LINK = re.compile(r'href="\.\./book/([\w-]+)\.md(#[^"]*)?"')
 LOCAL_LINK = re.compile(r'<a href="#[^"]*">(.*?)</a>', re.DOTALL)
-DECKS = {path.stem for path in taught_paths()}
 STANDING_FOR = "text/html", "image/svg+xml", "text/plain"
 
 
@@ -60,9 +60,15 @@ def place_assets(folder: Path) -> None:
         shutil.copyfile(OWN / name, static / name)
 
 
-def deck_page(slides: list[Slide], chapter: str) -> str:
-    """A deck as one HTML page."""
-    sections = "\n".join(_section(slide) for slide in slides)
+def deck_page(slides: list[Slide], chapter: str, here: Collection[str]) -> str:
+    """A deck as one HTML page.
+
+    Args:
+        slides: What it shows.
+        chapter: The notebook's name.
+        here: The decks that stand beside it. Links to other chapters lead to the site.
+    """
+    sections = _with_links("\n".join(_section(slide) for slide in slides), here)
     return TEMPLATE.replace("{{title}}", html.escape(slides[0].title)).replace(
         "{{sections}}", sections.replace("{{chapter}}", chapter)
     )
@@ -120,25 +126,24 @@ READER = _markdown()
 
 
 def rendered(markdown: str) -> str:
-    return _with_links(READER.render(markdown))
+    return LOCAL_LINK.sub(r"\1", READER.render(markdown))
 
 
 def _inline(markdown: str) -> str:
-    return _with_links(READER.renderInline(markdown))
+    return LOCAL_LINK.sub(r"\1", READER.renderInline(markdown))
 
 
-def _with_links(text: str) -> str:
+def _with_links(text: str, here: Collection[str]) -> str:
     """Links lead to the other decks, and to the site where it stands beside them."""
     text = NOTEBOOK_LINK.sub(
         lambda link: (
             f'href="{link[1]}.html"'
-            if link[1] in DECKS
+            if link[1] in here
             else f'href="../html/notebooks/{link[1]}.html{link[2] or ""}"'
         ),
         text,
     )
-    text = BOOK_LINK.sub(r'href="../html/book/\1.html\2"', text)
-    return LOCAL_LINK.sub(r"\1", text)
+    return BOOK_LINK.sub(r'href="../html/book/\1.html\2"', text)
 
 
 def _outputs(cell) -> str:
