@@ -24,9 +24,10 @@ from project import BUILD, chosen, notebook_paths, placeholder, repository
 
 COURSE = BUILD / "course"
 DEAD_LINKS = """
-Nothing is at {address} yet: that address is a placeholder. So each
-link to the book or to Colab in what was made is dead, and in Colab the set-up cells
-cannot install the package. Fork the repository on GitHub, then, with your address:
+Nothing is at {address} yet: that address is a placeholder.
+So each link to the book or to Colab in what was made is dead, and in Colab the set-up
+cells cannot install the package. Fork the repository on GitHub; then, with your
+address:
   make rebrand REPO=https://github.com/me/my-book
 Commit, push, and run 'make course' again. book/teach/make-a-course.md says more."""
 MADE_BY = ".made-by-make-course"

@@ -335,9 +335,7 @@ class Counted(torch.Tensor):
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-@pytest.mark.parametrize(
-    "form", [nn.Module.train, fast.accelerate], ids=["plain", "fast"]
-)
+@pytest.mark.parametrize("form", [nn.Module.train, fast.accelerate])
 @pytest.mark.parametrize("training", [False, True])
 def test_hooks_see_every_attention_of_the_model(form, positions, training):
     """Forward hooks and pre-hooks, in the encoder, the decoder, and while decoding."""

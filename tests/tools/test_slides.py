@@ -15,7 +15,7 @@ from slides.deck import LONGEST_CODE, slides_of
 
 def chapter(*cells):
     """A notebook of texts and code after a title and a heading."""
-    made = [nbformat.v4.new_markdown_cell("# 1. A title\n\n## A section")]
+    made = [nbformat.v4.new_markdown_cell(text) for text in ("# 1. One", "## A part")]
     for cell in cells:
         new = {"text": "markdown", "code": "code", "hidden": "code"}[cell[0]]
         made.append(getattr(nbformat.v4, f"new_{new}_cell")(cell[1]))
@@ -80,9 +80,8 @@ def test_one_deck_alone_and_then_another(tmp_path, monkeypatch, capsys):
         assert make_slides.main() == 0
         index = tmp_path / "index.html"
         assert f"1 deck: open {index}." in capsys.readouterr().out
-        found = re.findall(
-            r'<a href="([\w-]+)\.html">(.+?)</a>', index.read_text("utf-8")
-        )
+        text = index.read_text("utf-8")
+        found = re.findall(r'<a href="([\w-]+)\.html">(.+?)</a>', text)
         assert [one for one, _ in found] == listed
         assert found[0][1] == "3. Attention"
     beside = (tmp_path / f"{other}.html").read_text("utf-8")
