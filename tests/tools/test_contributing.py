@@ -32,6 +32,8 @@ def test_teachers_are_told_the_order_and_how_to_open_the_notebooks():
     assert "$(BIN)/jupyter lab notebooks" in recipe
     for name in ("README.md", "CONTRIBUTING.md", "book/teach/index.md"):
         assert "`make lab`" in (project.ROOT / name).read_text(encoding="utf-8")
+    readme = (project.ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"Without a network .*`AIAYN_DATA`", readme)
 
 
 def test_every_file_is_there():
