@@ -41,12 +41,12 @@ book: environment ## execute what has changed and build the site into _build/htm
 	@echo
 	@echo "The book is built: open $(SITE)/index.html, or run 'make serve'."
 
-test: environment ## check style, the package, every notebook, the built site
+test: environment ## check style, package, notebooks that changed, site; FULL=1 for all
 	@$(MAKE) --no-print-directory lint
 	@echo "==> Tests: the package, the tools, the text"
-	@$(BIN)/python -m pytest tests --ignore=tests/site --ignore=tests/slides -q -n 2
-	@echo "==> Notebooks: every cell of every one; the outputs become the book's"
-	@$(BIN)/python tools/execute.py --all
+	@$(BIN)/python tools/run_tests.py $(if $(FULL),--all)
+	@echo "==> Notebooks: every cell of those whose outputs are not in the cache"
+	@$(BIN)/python tools/execute.py $(if $(FULL),--all,--stale)
 	@$(MAKE) --no-print-directory site
 	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
 	@$(BIN)/python -m pytest tests/site -q -n 2

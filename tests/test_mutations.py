@@ -19,6 +19,8 @@ from aiayn.errors import InputError
 from aiayn.fast.gpu_attention import gpu_attention
 from aiayn_book.clinic import BUGS, Bug, admit, reveal
 
+pytestmark = pytest.mark.costly
+
 ROOT = Path(__file__).resolve().parents[1]
 
 CAUGHT_BY = {

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.costly
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tools", "book", "benchmarks")
 # Modules whose readers run code that a file holds.

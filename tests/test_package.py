@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.costly
+
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {
     "jaxtyping",

@@ -99,7 +99,7 @@ class FillIn(SphinxPostTransform):
             if claim.section.startswith(GROUPS[group])
         ]
         columns = nodes.tgroup(cols=2)
-        columns += [nodes.colspec(colwidth=width) for width in (68, 32)]
+        columns += [nodes.colspec(colwidth=width) for width in (48, 52)]
         head = [nodes.entry("", nodes.paragraph("", t)) for t in ("claim", "verdict")]
         columns += nodes.thead("", nodes.row("", *head))
         columns += nodes.tbody("", *rows)

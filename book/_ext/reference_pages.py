@@ -55,8 +55,8 @@ class PageOfSections(SphinxDirective):
         chapter = f"Chapter {number(name)}, " if number(name) else ""
         return f"{chapter}{titles()[name]}"
 
-    def place(self, where: str, words: str) -> pending_xref:
-        """A link to a notebook or, after a hash, to a heading in it.
+    def place(self, where: str) -> pending_xref:
+        """A link to a notebook or, after a hash, to a heading in it, by its title.
 
         A name with a folder is that of a page, such as ``book/related-readings``.
         """
@@ -65,13 +65,13 @@ class PageOfSections(SphinxDirective):
         # MyST resolves it, and complains of a heading that is not there.
         return pending_xref(
             "",
-            nodes.inline("", words),
+            nodes.inline("", ""),
             refdomain="doc",
             reftype="myst",
             reftarget=name,
             reftargetid=heading or None,
             refdoc=self.env.docname,
-            refexplicit=True,
+            refexplicit=False,
         )
 
     def chapter(self, name: str) -> nodes.Node:
@@ -102,9 +102,10 @@ class Discrepancies(PageOfSections):
         ]
 
     def _one(self, found: Discrepancy) -> nodes.section:
-        evidence, _ = self.parse_inline(f"Evidence: {found.evidence}. ")
+        evidence, _ = self.parse_inline(f"Look it up in {found.evidence}. More in ")
         body = nodes.paragraph("", found.text)
-        note = nodes.paragraph("", "", *evidence, self.chapter(found.chapter))
+        where = (self.chapter(found.chapter), nodes.Text("."))
+        note = nodes.paragraph("", "", *evidence, *where)
         note["classes"].append("ledger-note")
         section = nodes.section("", nodes.title("", found.title), body, note)
         section["ids"].append(found.id)
@@ -122,15 +123,17 @@ class ReadersQuestions(PageOfSections):
     def _chapter(self, name: str, questions: list[dict]) -> nodes.section:
         items = nodes.bullet_list()
         for question in questions:
-            items += nodes.list_item("", nodes.paragraph("", "", self._ask(question)))
+            items += self._one(question)
         where = nodes.paragraph("", "", self.chapter(name))
         return self.section(titles()[name], where, items)
 
-    def _ask(self, question: dict) -> nodes.Node:
-        """The question, as a link to the heading that answers it, where one does."""
-        if "where" not in question:
-            return nodes.inline("", question["ask"])
-        return self.place(question["where"], question["ask"])
+    def _one(self, question: dict) -> nodes.list_item:
+        """The question, its answer in one sentence, and a link to what shows it."""
+        asked = nodes.paragraph("", "", nodes.strong("", question["ask"]))
+        answer, _ = self.parse_inline(question["answer"])
+        link = self.place(question["where"])
+        answered = nodes.paragraph("", "", *answer, nodes.Text(" → "), link)
+        return nodes.list_item("", asked, answered)
 
 
 def of_kind(kind: str) -> Iterator[Discrepancy]:

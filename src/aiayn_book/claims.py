@@ -60,7 +60,7 @@ _STYLE = """<style>
 .aiayn-claim > summary { display: flex; gap: .5em; align-items: baseline;
   cursor: pointer; font-weight: 400 !important; }
 .aiayn-claim > summary > span:first-child, .aiayn-claim > summary > em { flex: none; }
-.aiayn-claim > summary > em { font-weight: 600; }
+.aiayn-claim > summary > em { font-weight: 600; max-width: calc(100% - 7.5em); }
 .aiayn-claim .aiayn-what { flex: 0 1 auto; min-width: 0; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; }
 .aiayn-claim[open] .aiayn-what { visibility: hidden; }

@@ -89,6 +89,17 @@ def test_questions_belong_to_chapters_of_the_book():
     assert all(question.endswith("?") for question in questions)
 
 
+def test_questions_have_an_answer_in_one_sentence():
+    """And a place that shows it; the answer can be read in one breath."""
+    asked = yaml.safe_load((ROOT / "book" / "questions.yml").read_text("utf-8"))
+    for item in (item for items in asked.values() for item in items):
+        answer = item["answer"].replace("et al.", "et al")
+        assert answer.endswith("."), answer
+        assert not re.search(r"[.?!] ", answer), answer
+        assert len(answer.split()) <= 45, answer
+        assert item["where"]
+
+
 WORK = re.compile(
     r"([A-Z][\w-]+)(?:(?:, [A-Z][\w-]+)* (?:and|&) (?:others|[A-Z][\w-]+))?"
     r"(?: et al\.)?(?:, | \()((?:19|20)\d\d)\b"

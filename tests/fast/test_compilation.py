@@ -18,6 +18,8 @@ from torch.nn import functional as F
 from aiayn.fast.compilation import compile_dynamic, gpu_options
 from aiayn.fast.conditions import is_transformed
 
+pytestmark = pytest.mark.costly
+
 
 @pytest.fixture(scope="module")
 def all_kinds():

@@ -11,6 +11,8 @@ import sys
 import pytest
 import torch
 
+pytestmark = pytest.mark.costly
+
 CODE, DESCRIPTIONS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"
 PROGRAM = """
 import ctypes, sys

@@ -13,6 +13,8 @@ from aiayn.storage import describe_config
 from tests.soak.damage import damaged_files
 from tests.soak.hostile import READERS, TINY, try_reader
 
+pytestmark = pytest.mark.costly
+
 # What fuzzing has found, one of each kind, and what is known to break others.
 FOUND = {
     "model's description": [

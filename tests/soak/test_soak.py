@@ -10,6 +10,8 @@ import pytest
 
 from tests.soak.twice import fingerprint
 
+pytestmark = pytest.mark.costly
+
 ROOT = Path(__file__).parents[2]
 
 

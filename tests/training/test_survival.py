@@ -24,6 +24,8 @@ from aiayn.training.distributed import processes
 from aiayn.training.processes import Processes
 from aiayn.training.train import Progress, RunLog
 
+pytestmark = pytest.mark.costly
+
 # The module: `aiayn.training.train` is the function, as an attribute of its package.
 TRAIN = importlib.import_module("aiayn.training.train")
 RUN_LOG = importlib.import_module("aiayn.training.run_log")

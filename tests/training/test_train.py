@@ -230,6 +230,7 @@ def test_goes_on_bit_for_bit_after_an_error(config, tmp_path, monkeypatch, choic
         assert torch.equal(tensor, expected[name]), name
 
 
+@pytest.mark.costly
 def test_goes_on_bit_for_bit_after_a_kill(config, tmp_path):
     train(replace(config, output=tmp_path / "whole", steps=150))
     config = replace(config, steps=150)
@@ -258,6 +259,7 @@ def test_a_state_that_is_taken_up_is_copied(config, tmp_path):
     assert places.isdisjoint(tensor.data_ptr() for tensor in taken.values())
 
 
+@pytest.mark.costly
 def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     train(replace(config, output=tmp_path / "whole", steps=150))
     config = replace(config, steps=150)
@@ -277,6 +279,7 @@ def test_ctrl_c_saves_the_step_and_says_how_to_go_on(config, tmp_path):
     assert losses(config.output) == losses(tmp_path / "whole")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "choice", [{}, {"packed_length": 40}, {"optimizer": "muon"}], ids=str
 )

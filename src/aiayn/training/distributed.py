@@ -3,13 +3,15 @@
 import atexit
 import gc
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import distributed
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.errors import InputError
 from aiayn.training.processes import Processes
@@ -79,3 +81,13 @@ def processes(device: torch.device) -> Iterator[Processes]:
             "alone; the other's message says why. What was saved is whole: continue "
             "with 'torchrun … -m aiayn resume'."
         ) from error
+
+
+def distribute(criterion: nn.Module, processes: Processes) -> nn.Module:
+    """The criterion, in DistributedDataParallel if there are several processes."""
+    if processes.world_size == 1:
+        return criterion
+    with warnings.catch_warnings():
+        # torch 2.13 renamed the argument; older versions know this name only.
+        warnings.filterwarnings("ignore", ".*broadcast_buffers")
+        return DistributedDataParallel(criterion, broadcast_buffers=False)

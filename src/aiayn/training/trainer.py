@@ -6,7 +6,6 @@ step, so that a resumed run draws what the uninterrupted one would have drawn.
 """
 
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from aiayn.data import Batch
 from aiayn.device import resolve_device, resolve_precision
@@ -23,6 +21,7 @@ from aiayn.fast import accelerate
 from aiayn.fast.compilation import compile_dynamic, gpu_options
 from aiayn.fast.cuda_graphs import CUDAGraphRunner, can_record
 from aiayn.training.config import TrainingConfig
+from aiayn.training.distributed import distribute
 from aiayn.training.loss import Criterion, non_pad_indices
 from aiayn.training.optimizers import Optimizers
 from aiayn.training.processes import Processes
@@ -81,7 +80,7 @@ class Trainer:
         self.optimizers = Optimizers(model, config, self.dtype if mixed else None)
         # Collecting them takes Python as long as a GPU takes for a layer.
         self._modules, self._weights = [*model.modules()], [*model.parameters()]
-        self._parallel = self._distribute()
+        self._parallel: Any = distribute(self.criterion, self.processes)
         self._loss: Callable[..., Any] = self._parallel
         if config.compile:
             self._loss = compile_dynamic(self._parallel, **self._compiler_options())
@@ -123,7 +122,9 @@ class Trainer:
         tokens = sum((batch.target != pad_id).sum() for batch in batches)
         for number, batch in enumerate(batches, start=1):
             source, target, indices, share = self._own_rows(batch)
-            with self._exchange_gradients(number == len(batches)):
+            alone = self._parallel is self.criterion
+            last = alone or number == len(batches)  # gradients are exchanged once
+            with nullcontext() if last else self._parallel.no_sync():
                 with self.autocast():
                     smoothed, plain = self._loss(source, target, *indices)
                 # DistributedDataParallel averages over the processes; we want the sum.
@@ -190,21 +191,6 @@ class Trainer:
             sides.append(non_pad_indices(sides[1], self.criterion.pad_id))
         source, target, *indices = to_device(self.processes.device, *sides)
         return source, target, indices, float(enough)
-
-    def _distribute(self) -> nn.Module:
-        """The criterion, in DistributedDataParallel if there are several processes."""
-        if self.processes.world_size == 1:
-            return self.criterion
-        with warnings.catch_warnings():
-            # torch 2.13 renamed the argument; older versions know this name only.
-            warnings.filterwarnings("ignore", ".*broadcast_buffers")
-            return DistributedDataParallel(self.criterion, broadcast_buffers=False)
-
-    def _exchange_gradients(self, wanted: bool) -> Any:
-        """Exchange gradients once a step, with the last batch."""
-        if wanted or not isinstance(self._parallel, DistributedDataParallel):
-            return nullcontext()
-        return self._parallel.no_sync()
 
     def _compiler_options(self) -> dict[str, Any]:
         if self.processes.device.type != "cuda":

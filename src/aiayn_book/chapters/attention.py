@@ -397,8 +397,9 @@ def settle_attention(attention: Attention) -> None:
         holds=same_order and inside.all().item() and off_one < 1e-12,
         expected="weights that rank as the scores do and sum to one, and outputs "
         "within the range of the values",
-        measured=f"same ranking: {same_order}; {inside.sum()} of {inside.numel()} "
-        f"outputs within the values' range; rows sum to one within {off_one:.1g}",
+        measured=f"weights {'rank' if same_order else 'do not rank'} as the scores do; "
+        f"{inside.sum()} of {inside.numel()} outputs lie within the values' range; "
+        f"each row of weights sums to one within {off_one:.1g}",
         scale="derivation",
     )
 

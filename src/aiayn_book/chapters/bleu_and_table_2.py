@@ -216,7 +216,7 @@ def from_counts_to_score(translation: str, reference: str) -> Svg:
 
 
 def smoothed_precisions(counts: np.ndarray) -> np.ndarray:
-    """The four precisions; an order without a match counts as half a match."""
+    """The four precisions; orders without a match count as a half, a quarter, …"""
     found, written = counts[1:5], counts[5:]
     missed = found == 0
     halves = np.where(missed, 0.5 ** np.cumsum(missed), found)

@@ -839,7 +839,7 @@ def passed(sentences: int, bar: float) -> int:
 
 
 def table_4_figure() -> list[Svg]:
-    """The rows of Table 4, with little data on the left and with more on the right."""
+    """The rows of Table 4: a panel for little data, and one for more."""
     little = [row for row in paper.TABLE_4 if row.training.startswith("WSJ")]
     more = [row for row in paper.TABLE_4 if not row.training.startswith("WSJ")]
     return [
@@ -909,7 +909,7 @@ def settle_parsing(compared: Mapping[str, Comparison], sentences: int) -> None:
         sample=f"{len(SEEDS)} seeds, one of them trained twice, one size of data; "
         f"{sentences} sentences of each split",
         detects=f"a gain of {detectable(compared):.2f} on a split, in four of five "
-        "repetitions, if trainings differ as the recorded ones do",
+        "repetitions, if trainings differ as these do",
     )
 
 
@@ -917,10 +917,10 @@ def detectable(compared: Mapping[str, Comparison]) -> float:
     """The true gain with which all runs pass the bar on a split in four of five tries.
 
     Gains of trainings are taken as normal, with the larger of the splits' standard
-    deviations over the recorded seeds.
+    deviations over all runs, this one too.
     """
     runs = len(next(iter(compared.values())).gains)
-    deviation = max(stdev(one.recorded) for one in compared.values())
+    deviation = max(stdev(one.gains) for one in compared.values())
     return MARGIN + NormalDist().inv_cdf(ENOUGH ** (1 / runs)) * deviation
 
 
@@ -937,6 +937,7 @@ def settle_table_4() -> None:
             "Vinyals & Kaiser et al. (2014)",
         )
     )
+    best = max(f1 for (name, _), f1 in wsj.items() if "Transformer" not in name)
     settle(
         "s6.3-little-data",
         holds=None,
@@ -945,9 +946,12 @@ def settle_table_4() -> None:
     )
     settle(
         "s6.3-recurrent",
-        holds=None,
-        expected="recurrent models behind the best on little data",
-        measured=f"Table 4: {recurrent}, the best has {max(wsj.values())}",
+        holds=recurrent < best,
+        expected="recurrent translators of trees behind the best earlier parser",
+        measured=f"Table 4, little data: {recurrent}, the best earlier parser has "
+        f"{best}. (The abstract of Vinyals and others says that theirs matches "
+        "standard parsers on little data.)",
+        scale="figures",
     )
     above = better_than(of["Transformer (4 layers)", "semi-supervised"])
     settle(

@@ -1073,7 +1073,8 @@ def settle_scale(embedding: nn.Module, d_model: int) -> None:
         "s3.4-scale",
         holds=apart == 0,
         expected="what is looked up is √d_model times the row",
-        measured=f"largest difference {apart:.0f} over {len(weight):,} tokens",
+        measured="what is looked up differs from √d_model times the matrix's row by at "
+        f"most {apart:.0f}, over {len(weight):,} tokens",
         scale="derivation",
     )
 
@@ -1090,6 +1091,8 @@ def settle_shared(shared: Transformer, apart: Transformer) -> None:
         "s3.4-shared",
         holds=same and saved == 2 * shared.output_weight.numel(),
         expected="one tensor in three places, so two matrices fewer",
-        measured=f"one tensor: {same}; {saved:,} parameters fewer",
+        measured="the two embeddings and the output layer hold "
+        f"{'one and the same tensor' if same else 'different tensors'}, which saves "
+        f"{saved:,} parameters",
         scale="derivation",
     )

@@ -1117,7 +1117,8 @@ def settle_residual_norm(layer_norm: Callable[[Tensor], Tensor]) -> None:
         holds=max(gaps.values()) < 1e-12,
         expected="the library's layers are LayerNorm(x + Sublayer(x)), two and three "
         "times, within 1e-12",
-        measured=", ".join(f"{name}: {gap:.1g}" for name, gap in gaps.items()),
+        measured="written out by hand and in the library, outputs differ by at most "
+        + ", ".join(f"{gap:.1g} ({name})" for name, gap in gaps.items()),
         scale="derivation",
     )
 
@@ -1194,7 +1195,8 @@ def settle_feed_forward(kind: Callable[[int, int], nn.Module]) -> None:
         holds=max(off, others, twice) < 1e-12,
         expected="the formula, word by word, within 1e-12; no word moves another; "
         "equal words give equal outputs",
-        measured=f"formula off by {off:.1g}, other words move by {others:.1g}, equal "
+        measured=f"formula and layer differ by at most {off:.1g}; a changed word "
+        f"moves the other words' outputs by {others:.1g}; the outputs of two equal "
         f"words differ by {twice:.1g}",
         scale="derivation",
     )
@@ -1212,6 +1214,7 @@ def settle_convolutions(as_convolution: Callable[[nn.Linear], nn.Conv1d]) -> Non
         "s3.3-convolutions",
         holds=off < 1e-12 and kernels == (1, 1),
         expected="with kernel size 1, the same output within 1e-12",
-        measured=f"off by {off:.1g}",
+        measured="two convolutions with the same weights and the feed-forward layer "
+        f"differ by at most {off:.1g}",
         scale="derivation",
     )

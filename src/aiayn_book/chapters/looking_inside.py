@@ -588,7 +588,7 @@ def settle_heads(runs: Runs, before: Untrained, sentences: int) -> None:
         sample=_sample(runs, sentences),
         detects=f"heads clearly above the bar: {POSITIONAL:.0%} of the rows "
         f"(positions), {ABOVE_OFFSET:.0%} more than the best offset (relations); "
-        "one exactly at the bar is found in half of all tries",
+        "one exactly at the bar passes in both halves in a quarter of all tries",
     )
     both = [k >= 3 and n >= 8 for k, n in zip(kinds, counts, strict=True)]
     # The text: one model alone meets both numbers.
@@ -609,7 +609,8 @@ def settle_heads(runs: Runs, before: Untrained, sentences: int) -> None:
         measured=f"{structural} of 8 encoder heads in {len(runs)} seeds; for "
         "'noun of the determiner' the best offset leaves no room above it",
         sample=_sample(runs, sentences),
-        detects=f"a head clearly more than {ABOVE_OFFSET:.0%} above the offset",
+        detects=f"a head clearly more than {ABOVE_OFFSET:.0%} above the offset, for "
+        "relations whose offset leaves that room",
     )
 
 
@@ -721,6 +722,7 @@ def settle_anaphora(runs: Runs) -> None:
         error = (0.25 / score["queries"]) ** 0.5
         tossed = abs(score["prefers"] - 0.5) < 2 * error
         assert tossed == (score["heads"] == 0)
+        assert not tossed or 0.405 < score["prefers"] < 0.635
     second = found["2"]  # the text on head 2.1 of model 2
     assert (second["layer"], second["head"]) == (2, 1)
     assert abs(second["hits"] - second["offset"]) < 1e-6
@@ -738,10 +740,10 @@ def settle_anaphora(runs: Runs) -> None:
         measured=f"{heads} such heads of 8 in {len(runs)} seeds, though the "
         "German pronoun is right in "
         + ", ".join(f"{score['pronouns right']:.0%}" for score in found.values()),
-        sample=f"{len(runs)} seeds, {second['queries']} sentences each",
+        sample=f"{len(runs)} seeds, two halves of about {second['queries']} sentences",
         detects=f"a head clearly above the bar of "
-        f"{second['offset'] + ABOVE_OFFSET:.0%}; one exactly at it is found in half "
-        "of all tries or less",
+        f"{second['offset'] + ABOVE_OFFSET:.0%}; one exactly at it passes in both "
+        "halves in a quarter of all tries",
     )
 
 
@@ -1029,8 +1031,7 @@ def settle_interpretable(runs: Runs, before: Untrained) -> None:
 
     passed, blind = [met(answer) for answer in trained], before.relevance
     assert met(blind)  # the text: an untrained model passes as well
-    assert passed[:3] == [True] * 3  # the text, also
-    assert not all(passed)
+    assert passed.count(False) == 2  # the text, also
     settle(
         "s4-interpretable",
         holds=None if met(blind) else all(passed),

@@ -1137,7 +1137,7 @@ def moved_words() -> dict[str, list[int]]:
 
 
 def _sample() -> str:
-    return f"{len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
+    return f"one task, {len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
 
 
 def settle_averaging(
@@ -1157,8 +1157,8 @@ def settle_averaging(
         expected="measured: one head finds one drawer (at least 95%), and of two it "
         "knows the pair (at least 95%); by the algebra: it does not know the order "
         "(at most 9/16 both right, if all letters are treated alike)",
-        measured=f"one look-up {shown(alone)}; two: pair known {shown(known)}, both "
-        f"right {shown(one)}",
+        measured=f"with one head, one look-up is right in {shown(alone)}; of two, "
+        f"the pair is known in {shown(known)} and both are right in {shown(one)}",
         sample=_sample(),
         detects=f"{noise:.1%} more right answers than the bound allows",
     )
@@ -1171,7 +1171,8 @@ def settle_heads(one: Sequence[float], two: Sequence[float]) -> None:
         holds=min(two) >= 0.95,
         expected="two heads, of half the width each, get both right in at least 95% "
         "for every seed",
-        measured=f"two heads {shown(two)}, one head {shown(one)}",
+        measured=f"both right with two heads in {shown(two)}, with one head in "
+        f"{shown(one)}",
         sample=_sample(),
         detects="fewer than 95% right in any seed",
     )
@@ -1187,8 +1188,8 @@ def settle_one_head(orders: Mapping[str, Sequence[float]]) -> None:
         "most 5%): that is what the algebra says, if weights depend on the drawers "
         "alone and all letters are read alike. Measured: two heads are right in both "
         "nearly always (at least 95%)",
-        measured=f"one head {shown(one)}, two heads {shown(two)}; one head with a "
-        f"hidden layer behind it {shown(hidden)}",
+        measured=f"pairs right in both orders: one head {shown(one)}, two heads "
+        f"{shown(two)}; one head with a hidden layer behind it {shown(hidden)}",
         sample=_sample(),
         detects="5% of the pairs right in both orders in any seed",
     )
@@ -1207,8 +1208,9 @@ def settle_subspaces(layers: Sequence[MultiHeadAttention]) -> None:
         expected="each head reads another part of the query (more than 3/4 of its "
         "score matrix for drawers, where 1/2 is chance and 1 all) and peaks at the "
         "drawer that this part names (at least 95% of queries)",
-        measured=f"at least {smallest:.0%} in its own part; both heads peak where they "
-        f"should in {shown(peaks)} of the queries",
+        measured=f"each head has at least {smallest:.0%} of its score matrix in its "
+        "own part; both heads peak where they should in "
+        f"{shown(peaks)} of the queries",
         sample=_sample(),
         detects="a head that has less than 3/4 of its score matrix in its part",
     )
@@ -1221,8 +1223,8 @@ def settle_equation(gaps: Mapping[str, float]) -> None:
         holds=max(gaps.values()) < 1e-12,  # float64 keeps about 16 digits
         expected="head after head, then concatenated and projected, is what the four "
         "fused products give",
-        measured=", ".join(f"{name} {off:.0e}" for name, off in gaps.items())
-        + " from the loop",
+        measured="from the loop over the heads differ, at most: "
+        + ", ".join(f"{name} by {off:.0e}" for name, off in gaps.items()),
         scale="derivation",
     )
 
@@ -1251,9 +1253,10 @@ def settle_beneficial(scores: Mapping[int, Sequence[float]]) -> None:
         holds=min(several) - max(one) > spread,
         expected="in this task, without a feed-forward layer, 2, 4 and 8 heads beat "
         "one wide head, by more than seeds differ",
-        measured=f"one head {shown(one)}; 2 to 8 heads {shown(several)}; 16 heads of "
-        f"width 1 {shown(scores[16])}. In the paper: {paper.TABLE_3['A h=1'].bleu} "
-        f"BLEU with one head, {paper.TABLE_3['base'].bleu} with eight",
+        measured=f"both right: one head {shown(one)}; 2 to 8 heads "
+        f"{shown(several)}; 16 heads of width 1 {shown(scores[16])}. In the paper: "
+        f"{paper.TABLE_3['A h=1'].bleu} BLEU with one head, "
+        f"{paper.TABLE_3['base'].bleu} with eight",
         sample=_sample(),
         detects=f"a gain larger than the range of the seeds, {spread:.1%}",
     )

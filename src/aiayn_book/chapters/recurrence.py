@@ -318,7 +318,8 @@ def settle_sequential(paths: Paths) -> None:
         "nor a convolution's",
         measured="operations that each word adds: "
         + ", ".join(f"{name} {count:g}" for name, count in each.items())
-        + f"; the same from {lengths[0]} to {lengths[-1]} words: {steady}",
+        + f"; {'as many' if steady else 'not as many'} for each word from "
+        f"{lengths[0]} to {lengths[-1]} words",
         scale="derivation",
     )
 
@@ -469,9 +470,10 @@ def settle_memory(needed: Mapping[str, Mapping[int, float]]) -> None:
         expected="a recurrent layer keeps the same bytes for every token, so that "
         f"{long / short:.0f} times longer sentences leave room for as many times fewer "
         "of them, while the critical path grows with their length",
-        measured=f"from {short} to {long} words: bytes a token differ by {uneven:.1%}, "
-        f"{by_length[long] / by_length[short]:.0f} times fewer sentences fit, and the "
-        f"critical path is {waits[1] / waits[0]:.0f} times longer",
+        measured=f"from {short} to {long} words, the bytes kept for each token differ "
+        f"by {uneven:.1%}, so {by_length[long] / by_length[short]:.0f} times fewer "
+        "sentences fit into one memory, while the critical path becomes "
+        f"{waits[1] / waits[0]:.0f} times longer",
         scale="derivation",
     )
 
@@ -509,8 +511,8 @@ def settle_constraint(counts: pd.DataFrame) -> None:
     share = counts / counts.loc["full"]
     tricks = share.drop(index="full")
     by_trick = [
-        f"{row.Index}: operations × {row.operations:.2f}, "
-        f"critical path × {row.path:.2f}"
+        f"{row.Index}, {row.operations:.2f} times the operations and "
+        f"{row.path:.2f} times the critical path"
         for row in tricks.rename(columns={"critical path": "path"}).itertuples()
     ]
     settle(

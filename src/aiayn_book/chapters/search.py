@@ -999,7 +999,7 @@ def error_chart(shares: pd.DataFrame) -> alt.LayerChart:
         height=190,
         description="For greedy search, beams of 4 and 32 and for the model, the share "
         "of sentences with an error, a dot for each of three seeds: about a fifth for "
-        "greedy search, a twentieth for a beam of 4, a fiftieth for one of 32, and "
+        "greedy search, a twelfth for a beam of 4, a fiftieth for one of 32, and "
         "half for the model.",
     )
 

@@ -139,14 +139,14 @@ def test_what_the_text_says_of_the_two_systems():
 
 
 def test_what_the_text_says_of_the_intervals():
-    """About ±1.6, ±0.9 on three times as many sentences; seeds 0.7 apart."""
+    """About ±1.6, ±0.9 on three times as many sentences; seeds span 0.75."""
     low, high = chapter.interval(BEAM)
     half = (high - low) / 2
     assert round(half, 1) == 1.6
     assert round(half * math.sqrt(len(BEAM) / 3003), 1) == 0.9
     seeds = chapter.test_scores()
     assert len(seeds) == 3
-    assert round(max(seeds) - min(seeds), 1) == 0.7
+    assert round(max(seeds) - min(seeds), 2) == 0.75
 
 
 def test_two_seeds_change_their_order_with_the_cut():

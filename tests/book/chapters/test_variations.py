@@ -181,6 +181,23 @@ def test_learned_positions_are_neither_surely_near_nor_far():
     assert chapter.surely_near() == 0
 
 
+def test_seeds_for_equality_are_enough_and_one_fewer_is_not():
+    """By drawing means of a row that equals base."""
+    _, se = chapter.learned_positions()
+    rng, needed = np.random.default_rng(0), chapter.seeds_for_equality()
+    shares = []
+    for seeds in (needed - 1, needed):
+        error = se * math.sqrt(3 / seeds)
+        means = rng.normal(0, error, 100_000)
+        shares.append((abs(means) + 2 * error < chapter.NEAR).mean())
+    assert shares[0] < 0.8 <= shares[1]
+
+
+def test_all_sizes_would_hardly_be_found_together():
+    """The text: in 3 % of such tables."""
+    assert chapter.all_sizes_found() == pytest.approx(0.03, abs=0.005)
+
+
 @pytest.mark.parametrize("settle", CLAIMS, ids=lambda one: one.__name__)
 def test_the_claims(settle, monkeypatch):
     shown = []
