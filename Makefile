@@ -33,7 +33,7 @@ export OMP_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
 	releases safety links kernels audit soak reproducible pins site clean \
-	course slides rebrand test-course new-enough-python
+	course slides lab rebrand test-course new-enough-python
 
 help: ## list the commands
 	@echo "make …"
@@ -149,13 +149,18 @@ pins: environment ## find the newest versions and hashes of all that requirement
 		--python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 		--custom-compile-command "make pins" --output-file requirements.lock
 
-course: environment ## chapters and assignments for teaching, in _build/course
-	@$(BIN)/python tools/make_course.py
+course: environment ## chapters and assignments for teaching, in _build/course; CHAPTERS=…
+	@$(BIN)/python tools/make_course.py $(CHAPTERS)
 
-slides: environment ## one deck a chapter, in _build/html/slides; looked over in a browser
-	@$(BIN)/python tools/execute.py --stale
-	@$(BIN)/python tools/make_slides.py
+slides: environment ## one deck a chapter, in _build/html/slides, looked over in a browser; CHAPTERS=…
+	@$(BIN)/python tools/execute.py --stale $(CHAPTERS)
+	@$(BIN)/python tools/make_slides.py $(CHAPTERS)
 	@$(BIN)/python -m pytest tests/slides -q
+
+lab: environment ## open the chapters in JupyterLab, which is fetched the first time
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint requirements.txt jupyterlab==4.6.6
+	@$(BIN)/jupyter lab notebooks
 
 test-course: environment ## mark assignments with nbgrader and Otter (an environment of its own)
 	@test -x $(COURSE_VENV)/bin/python || $(BIN)/python -m venv $(COURSE_VENV)

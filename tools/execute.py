@@ -19,8 +19,9 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
+from aiayn.errors import InputError
 from announce_times import STORE
-from project import BUILD, CACHE, ROOT, notebook_paths
+from project import BUILD, CACHE, ROOT, chosen, notebook_paths
 
 DIGEST = BUILD / "execution.digest"
 
@@ -96,19 +97,24 @@ def run(paths: list[Path]) -> int:
 
 def main() -> int:
     """Run all notebooks, or the stale ones."""
+    every = notebook_paths()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="run every notebook")
     which.add_argument(
         "--stale", action="store_true", help="only those not in the cache"
     )
-    everything = parser.parse_args().all
+    parser.add_argument("names", nargs="*", help="of these only, such as 03-attention")
+    given = parser.parse_args()
+    try:
+        paths = chosen(given.names, every)
+    except InputError as error:
+        parser.error(str(error))
     if drop_if_outdated():
         print("The package, the pins or Python have changed: all outputs are dropped.")
-    paths = notebook_paths()
-    chosen = paths if everything else stale(paths)
-    print(f"Running {len(chosen)} of {len(paths)} notebooks.", flush=True)
-    status = run(chosen) if chosen else 0
+    to_run = paths if given.all else stale(paths)
+    print(f"Running {len(to_run)} of {len(paths)} notebooks.", flush=True)
+    status = run(to_run) if to_run else 0
     return status
 
 

@@ -17,6 +17,24 @@ def test_every_target_of_make_is_there():
     assert {"book", "serve", "format", "lint", "test", "colab"} <= named <= targets
 
 
+def test_teachers_are_told_the_order_and_how_to_open_the_notebooks():
+    """Fork, rebrand, push; JupyterLab, pinned, in the environment of the book."""
+    page = (project.ROOT / "book" / "teach" / "index.md").read_text(encoding="utf-8")
+    words = ("*Fork*", "`make rebrand REPO=", "`git push`", "*Settings → Pages*")
+    places = [page.index(word) for word in words]
+    assert places == sorted(places)
+    makefile = (project.ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(
+        r"^lab: environment.*\n((?:\t.*\n)+)", makefile, re.MULTILINE
+    )
+    assert re.search(r"--constraint requirements\.txt jupyterlab==[\d.]+\n", recipe)
+    assert "$(BIN)/jupyter lab notebooks" in recipe
+    for name in ("README.md", "CONTRIBUTING.md", "book/teach/index.md"):
+        assert "`make lab`" in (project.ROOT / name).read_text(encoding="utf-8")
+    readme = (project.ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"Without a network .*`AIAYN_DATA`", readme)
+
+
 def test_every_file_is_there():
     linked = re.findall(r"\]\((?!http)([^)]+)\)", TEXT)
     named = re.findall(r"`((?:book|notebooks|src|tools|tests)/[\w./-]*)", TEXT)

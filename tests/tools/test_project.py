@@ -56,13 +56,17 @@ def test_readme_links_what_is_written(tmp_path):
     (tmp_path / "notebooks" / "03-attention.ipynb").touch()
     text = (project.ROOT / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
     (tmp_path / "book" / "data" / "chapters.yml").write_text(text, encoding="utf-8")
-    new = readme.updated(f"Above\n{readme.BEGIN}\nold\n{readme.END}\nBelow", tmp_path)
+    new = readme.updated(
+        "Above\n<!-- chapters -->\nold\n<!-- /chapters -->\nBelow",
+        "chapters",
+        readme.table(tmp_path),
+    )
     assert new.startswith("Above\n")
     assert new.endswith("\nBelow")
     assert "old" not in new
     assert "[Attention](notebooks/03-attention.ipynb)" in new
     assert "| 4 | Scaling |" in new
-    assert readme.updated(new, tmp_path) == new
+    assert readme.updated(new, "chapters", readme.table(tmp_path)) == new
 
 
 @pytest.fixture

@@ -196,7 +196,7 @@ def shared(tmp_path):
     """A tree with some of the files that many pages are drawn from."""
     names = (
         "_config.yml", "benchmarks/peers/a.py", "book/data/glossary.yml",
-        "book/teach/lessons.yml", "book/_ext/aiayn_site/a.py",
+        "book/data/chapters.yml", "book/_ext/aiayn_site/a.py",
         "book/_ext/aiayn_site/a.js", "src/aiayn/a.py",
     )  # fmt: skip
     for name in names:

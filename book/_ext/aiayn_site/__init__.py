@@ -34,7 +34,6 @@ PARTS = (
     "site_fonts",
     "speed_tables",
     "style_sheets",
-    "teaching",
     "workshop",
 )
 

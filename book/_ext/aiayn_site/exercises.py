@@ -1,4 +1,4 @@
-"""The exercises of all notebooks, and ``{exercise-list}``, which shows them.
+"""The exercises of all notebooks, and the page that lists them.
 
 An exercise is a quote in a Markdown cell that any reader of notebooks can show::
 
@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 BOOK = Path(__file__).resolve().parents[2]
 NOTEBOOKS = BOOK.parent / "notebooks"
+PAGE = "book/teach/exercises"  # tools/readme.py writes its table
 KINDS = ("Code", "Derive", "Think", "Play")
 
 OPENING = re.compile(r"^> \*\*Exercise ", re.MULTILINE)
@@ -176,17 +177,17 @@ def summary(exercises: list[Exercise]) -> str:
     return f"{len(exercises)} exercises: {listed}. Together some {hours:.0f} hours."
 
 
-class ExerciseList(SphinxDirective):
-    """Draws the summary and the table."""
+def listed() -> str:
+    """The summary and the table of all exercises, in Markdown."""
+    exercises = all_exercises()
+    return f"{summary(exercises)}\n\n{table(exercises)}"
 
-    def run(self) -> list:
-        for path in NOTEBOOKS.glob("*.ipynb"):
-            self.env.note_dependency(str(path))
-        exercises = all_exercises()
-        text = f"{summary(exercises)}\n\n{table(exercises)}"
-        made = self.parse_text_to_nodes(text)
-        made[-1]["classes"].append("exercise-list")
-        return made
+
+def mark_table(app: Sphinx, doctree: nodes.document) -> None:
+    """Let the style and the filter know the table of the page."""
+    if app.env.docname == PAGE:
+        for found in doctree.findall(nodes.table):
+            found["classes"].append("exercise-list")
 
 
 def add_script(app: Sphinx, page, template, context: dict, doctree) -> None:
@@ -196,8 +197,8 @@ def add_script(app: Sphinx, page, template, context: dict, doctree) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    """Register the directive, the filter's script and its looks."""
-    app.add_directive("exercise-list", ExerciseList)
+    """Register the table's mark, the filter's script and its looks."""
+    app.connect("doctree-read", mark_table)
     app.add_css_file("teach.css")
     app.connect("html-page-context", add_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
