@@ -658,8 +658,15 @@ def test_evaluates_from_anywhere_but_not_what_has_changed(
     evaluate = ("evaluate", tmp_path / "mine", "--beam-size", 1)
     status, right, err = aiayn(*evaluate)
     assert status == 0, err
-    assert aiayn(*evaluate, "--corpus", folder)[1] == right
-    assert aiayn(*evaluate, "--corpus", "corpus")[1] != right
+    assert aiayn(*evaluate, "--corpus", folder) == (0, right, "")
+    status, out, err = aiayn(*evaluate, "--corpus", "corpus")
+    assert (status, out != right) == (0, True)
+    assert err == (
+        "aiayn: corpus has the name of the corpus that this run was trained on, but "
+        "another test: the scores are of another corpus.\n"
+    )
+    shutil.copytree(other, elsewhere / "others")
+    assert aiayn(*evaluate, "--corpus", "others") == (0, out, "")
     kept = {path: path.read_bytes() for path in folder.iterdir()}
     for path in folder.iterdir():
         path.write_bytes(b"the cat runs\n" * len(SENTENCES))
@@ -668,6 +675,7 @@ def test_evaluates_from_anywhere_but_not_what_has_changed(
         assert "is not what this run was trained with: its sha256 is" in said
         assert str(folder) in said
         assert "as --corpus …" in said
+    assert "the scores are of another" in aiayn(*evaluate, "--corpus", folder)[2]
     shutil.rmtree(folder)
     for command in (evaluate, ("resume", tmp_path / "mine", "--steps", 2)):
         said = complaint(*aiayn(*command))

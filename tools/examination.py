@@ -4,7 +4,8 @@ Usage: python tools/examination.py [--private FILE] [--seed N] [--output FOLDER]
 
 NAME is a question of the public bank (3a is the first of chapter 3, Ba of the bug
 clinic) or one of FILE, whose form ``book/teach/variants-template.yml`` shows. The same
-seed draws the same numbers.
+seed draws the same numbers, and each seed has files of its own. The public bank is
+``book/teach/question-bank.md``, in the form that `QUESTION` reads.
 """
 
 import argparse
@@ -19,32 +20,54 @@ import yaml
 
 from arithmetic import compute
 from project import ROOT
+from slides.page import rendered
 
-BANK = ROOT / "book" / "teach" / "questions.yml"
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from aiayn_site.exercises import MARK, MARKS
+from aiayn_site.offline_assets import place_mathjax
+
+BANK = ROOT / "book" / "teach" / "question-bank.md"
+QUESTION = re.compile(
+    r"^\*\*(?P<name>\w+)\.\*\* \*(?P<kind>[^*]+) · (?P<marks>\d+) marks\.\* "
+    r"(?P<ask>.+?)\n\n<details><summary>Answer</summary>\n\n(?P<answer>.+?)\n\n"
+    r"(?:<!-- by: (?P<by>.+?) -->\n\n)?(?P<earns>\*\*Marks, .+?)\n\n</details>$",
+    re.MULTILINE | re.DOTALL,
+)
 PLACE = re.compile(r"<<(\w+)>>")
 TO_COMPUTE_WITH = {name: getattr(math, name) for name in ("sqrt", "log", "exp", "pi")}
 TO_COMPUTE_WITH |= {"int": int, "round": round, "abs": abs, "min": min, "max": max}
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+@page {{ margin: 2cm; }}
+body {{ font: 12pt/1.5 Georgia, serif; max-width: 40rem; margin: 2rem auto; }}
+p, pre, table {{ break-inside: avoid; }}
+</style>
+<script defer src="mathjax/tex-mml-chtml.js"></script>
+{text}</html>
+"""
 WORDS = ("ask", "answer")
 PARTS = {"ask": str, "answer": str, "marks": int, "earns": dict}
-DECIDE = "True or false? Say why."  # such a question of the bank is the statement alone
+DECIDE = "True or false? Say why"  # such a question of the bank is the statement alone
 
 
 def bank(path: Path = BANK) -> dict[str, dict[str, Any]]:
     """The public questions by their names."""
-    chapters = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return {
-        f"{_number(name)}{letter}": question
-        for name, questions in chapters.items()
-        for letter, question in zip(
-            "abcdefghijklmnopqrstuvwxyz", questions, strict=False
-        )
-    }
+    found = QUESTION.finditer(path.read_text(encoding="utf-8"))
+    return {one["name"]: _read(one) for one in found}
 
 
-def _number(name: str) -> str:
-    """The number in a notebook's name, as in 3 or 17b; B for the bug clinic."""
-    head = name.partition("-")[0]
-    return head.lstrip("0") if head[0].isdigit() else "B"
+def _read(found: re.Match) -> dict[str, Any]:
+    """A question of the bank with its parts, as a private one has them."""
+    parts = found.groupdict() | {"marks": int(found["marks"])}
+    earned = " ".join(MARKS.fullmatch(found["earns"])[2].split())
+    *words, _ = MARK.split(earned)  # what, how many, what, how many, …
+    whats, marks = words[::2], map(int, words[1::2])
+    return parts | {"earns": dict(zip(map(str.strip, whats), marks, strict=True))}
 
 
 def private(path: Path) -> dict[str, dict[str, Any]]:
@@ -110,7 +133,8 @@ def variant(question: dict[str, Any], draw: random.Random) -> dict[str, Any]:
 def asked(question: dict[str, Any]) -> str:
     """A question as students read it."""
     words = question["ask"].strip()
-    return f"{DECIDE} {words}" if question.get("kind") == "decide" else words
+    states = question.get("kind") in ("decide", DECIDE)
+    return f"{DECIDE}. {words}" if states else words
 
 
 def paper(questions: list[dict[str, Any]], seed: int) -> str:
@@ -140,6 +164,12 @@ def answers(questions: list[dict[str, Any]], seed: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def printed(text: str) -> str:
+    """A page for a browser's printer, whose formulas are typeset on this machine."""
+    title = text.splitlines()[0].removeprefix("# ")
+    return PAGE.format(title=title, text=rendered(text))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -166,10 +196,14 @@ def main(arguments: list[str] | None = None) -> int:
     draw = random.Random(words.seed)
     chosen = [variant(known[name], draw) for name in words.names]
     words.output.mkdir(parents=True, exist_ok=True)
-    for name, make in (("paper", paper), ("answers", answers)):
-        path = words.output / f"{name}.md"
-        path.write_text(make(chosen, words.seed), encoding="utf-8")
-        print(path)
+    for kind, make in (("paper", paper), ("answers", answers)):
+        text = make(chosen, words.seed)
+        path = words.output / f"{kind}-{words.seed}.md"
+        path.write_text(text, encoding="utf-8")
+        page = path.with_suffix(".html")
+        page.write_text(printed(text), encoding="utf-8")
+        print(f"{path}; to print, open {page}")
+    place_mathjax(words.output / "mathjax")
     return 0
 
 

@@ -19,8 +19,9 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
+from aiayn.errors import InputError
 from announce_times import STORE
-from project import BUILD, CACHE, LAST_RUN, ROOT, notebook_paths
+from project import BUILD, CACHE, ROOT, chosen, notebook_paths
 
 DIGEST = BUILD / "execution.digest"
 
@@ -30,7 +31,7 @@ def digest(root: Path = ROOT) -> str:
     total = hashlib.sha256(sys.version.encode())
     kinds = {".py", ".json", ".css", ".js"}
     package = (p for p in (root / "src").rglob("*") if p.suffix in kinds)
-    for path in sorted([*package, *root.glob("requirements*.txt")]):
+    for path in sorted([*package, *root.glob("requirements.*")]):
         total.update(path.relative_to(root).as_posix().encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -95,21 +96,25 @@ def run(paths: list[Path]) -> int:
 
 
 def main() -> int:
-    """Run all notebooks, or the stale ones, and note how many it were."""
+    """Run all notebooks, or the stale ones."""
+    every = notebook_paths()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="run every notebook")
     which.add_argument(
         "--stale", action="store_true", help="only those not in the cache"
     )
-    everything = parser.parse_args().all
+    parser.add_argument("names", nargs="*", help="of these only, such as 03-attention")
+    given = parser.parse_args()
+    try:
+        paths = chosen(given.names, every)
+    except InputError as error:
+        parser.error(str(error))
     if drop_if_outdated():
         print("The package, the pins or Python have changed: all outputs are dropped.")
-    paths = notebook_paths()
-    chosen = paths if everything else stale(paths)
-    print(f"Running {len(chosen)} of {len(paths)} notebooks.", flush=True)
-    status = run(chosen) if chosen else 0
-    LAST_RUN.write_text(json.dumps({"ran": len(chosen), "of": len(paths)}))
+    to_run = paths if given.all else stale(paths)
+    print(f"Running {len(to_run)} of {len(paths)} notebooks.", flush=True)
+    status = run(to_run) if to_run else 0
     return status
 
 

@@ -2,7 +2,8 @@
 
 ``python tools/make_course.py`` writes ``_build/course/``: the chapters for students and
 for whoever teaches, the assignments for nbgrader and for Otter, and an archive for a
-classroom without a network. `course` holds the parts.
+classroom without a network; of some chapters only, if they are named. `course` holds
+the parts.
 """
 
 import argparse
@@ -19,9 +20,16 @@ from course.classroom import build_wheel, write_classroom
 from course.exercises import read_exercises
 from course.for_nbgrader import write_nbgrader
 from course.for_otter import write_otter
-from project import BUILD, notebook_paths, repository
+from project import BUILD, chosen, notebook_paths, placeholder, repository
 
 COURSE = BUILD / "course"
+DEAD_LINKS = """
+Nothing is at {address} yet: that address is a placeholder.
+So each link to the book or to Colab in what was made is dead, and in Colab the set-up
+cells cannot install the package. Fork the repository on GitHub; then, with your
+address:
+  make rebrand REPO=https://github.com/me/my-book
+Commit, push, and run 'make course' again. book/teach/make-a-course.md says more."""
 MADE_BY = ".made-by-make-course"
 """The file by which a folder is known as one that this tool may replace."""
 
@@ -29,22 +37,25 @@ MADE_BY = ".made-by-make-course"
 def write_chapters(paths: list[Path], folder: Path) -> list[Assignment]:
     """Write both copies of each chapter; returns the assignments."""
     address, branch = repository()
-    assignments = []
+    assignments, here = [], {path.stem for path in paths}
     for path in paths:
         notebook = nbformat.read(path, as_version=4)
         exercises = read_exercises(notebook)
         copies = {
-            "student": student_chapter(notebook, exercises, address),
-            "instructor": instructor_chapter(notebook, exercises),
+            "student": student_chapter(
+                path.stem, notebook, exercises, (address, branch), here
+            ),
+            "instructor": instructor_chapter(
+                path.stem, notebook, exercises, address, here
+            ),
         }
         for kind, chapter in copies.items():
             place = folder / kind / path.name
             place.parent.mkdir(parents=True, exist_ok=True)
             nbformat.write(chapter, place)
         if exercises:
-            assignments.append(
-                make_assignment(path.stem, notebook, exercises, (address, branch))
-            )
+            made = make_assignment(path.stem, notebook, exercises, address)
+            assignments.append(made)
     return assignments
 
 
@@ -70,23 +81,29 @@ def empty_folder(folder: Path) -> None:
 def main() -> int:
     """Write the course anew."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="such as 03-attention; all by default")
     parser.add_argument("--out", type=Path, default=COURSE, help="the folder to write")
-    folder = parser.parse_args().out
+    given = parser.parse_args()
+    folder = given.out
     try:
+        paths = chosen(given.names, notebook_paths())
         empty_folder(folder)
     except InputError as error:
         print(error)
         return 1
-    assignments = write_chapters(notebook_paths(), folder)
+    assignments = write_chapters(paths, folder)
     write_nbgrader(assignments, folder / "nbgrader")
     write_otter(assignments, folder / "otter", repository()[0])
     wheel = build_wheel(folder)
     archive = write_classroom(folder, wheel, BUILD / "html")
     exercises = [e for assignment in assignments for e in assignment.exercises]
-    print(f"{len(exercises)} exercises of {len(assignments)} chapters are in {folder}:")
+    many = f"{len(assignments)} chapter{'s' * (len(assignments) != 1)}"
+    print(f"{len(exercises)} exercises of {many} are in {folder}:")
     print("  student/, instructor/   chapters")
     print("  nbgrader/, otter/       assignments")
     print(f"  {archive.name}           for a classroom without a network")
+    if placeholder():
+        print(DEAD_LINKS.format(address=repository()[0]))
     return 0
 
 

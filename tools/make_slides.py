@@ -1,8 +1,8 @@
 """Slides: one deck a chapter, with the figures of the last execution.
 
 ``python tools/make_slides.py`` writes them into the built site, as ``slides/``; ``make
-site`` does so each time, for all decks take a few seconds. They need no network.
-`slides` holds the parts.
+site`` does so each time, for all decks take a few seconds. They need no network, and
+are those of some chapters only, if these are named. `slides` holds the parts.
 """
 
 import argparse
@@ -12,7 +12,8 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
-from project import BUILD, CACHE, taught_paths
+from aiayn.errors import InputError
+from project import BUILD, CACHE, chosen, taught_paths
 from slides.deck import slides_of
 from slides.page import deck_page, index_page, place_assets
 
@@ -25,27 +26,33 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="such as 03-attention; all by default")
     parser.add_argument("--out", type=Path, default=SLIDES, help="the folder to write")
     given = parser.parse_args()
-    known = {path.stem: path for path in taught_paths()}
-    if unknown := [name for name in given.names if name not in known]:
-        parser.error(f"no such chapter: {', '.join(unknown)}.")
+    try:
+        paths = chosen(given.names, taught_paths())
+    except InputError as error:
+        parser.error(str(error))
     cache = get_cache(CACHE)
     place_assets(given.out)
-    decks = {}
-    for name in given.names or known:
-        path = known[name]
+    here = {p.stem for p in taught_paths() if (given.out / f"{p.stem}.html").exists()}
+    here |= {path.stem for path in paths}
+    titles = {}
+    for path in taught_paths():
         notebook = nbformat.read(path, as_version=4)
+        if path.stem in here:
+            titles[path.stem] = notebook.cells[0].source.splitlines()[0].lstrip("# ")
+        if path not in paths:
+            continue
         try:
             _, notebook = cache.merge_match_into_notebook(notebook)
         except KeyError:
-            print(f"{path.name} has no outputs yet: run 'make book' first.")
+            print(
+                f"{path.name} has no outputs yet: run 'make slides', which executes it."
+            )
             return 1
-        slides = slides_of(notebook)
-        page = deck_page(slides, name)
-        (given.out / f"{name}.html").write_text(page, encoding="utf-8")
-        decks[name] = slides[0].title
-    if not given.names:
-        (given.out / "index.html").write_text(index_page(decks), encoding="utf-8")
-    print(f"{len(decks)} decks: open {given.out}/index.html.")
+        page = deck_page(slides_of(notebook), path.stem, here)
+        (given.out / f"{path.stem}.html").write_text(page, encoding="utf-8")
+    (given.out / "index.html").write_text(index_page(titles), encoding="utf-8")
+    many = f"{len(paths)} deck{'s' * (len(paths) != 1)}"
+    print(f"{many}: open {given.out}/index.html.")
     return 0
 
 

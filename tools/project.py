@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
+from aiayn.errors import InputError
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
 BUILD = ROOT / "_build"
 RECORDS = ROOT / "src" / "aiayn_book" / "records"
 CACHE = BUILD / ".jupyter_cache"
-LAST_RUN = BUILD / "last_run.json"  # how many notebooks tools/execute.py ran
 
 # Colab brings its own; replacing them there would break what it has loaded.
 NEVER_INSTALLED_BY_A_NOTEBOOK = {"torch", "numpy"}
@@ -28,7 +29,7 @@ def notebook_paths() -> list[Path]:
 
 def taught_paths() -> list[Path]:
     """The notebooks that have exercises and slides: all but the appendices."""
-    table = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text("utf-8"))
+    table = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text("utf-8"))
     chapters = [chapter for part in table for chapter in part["chapters"]]
     appendices = {one["name"] for one in chapters if "appendix" in one}
     return [path for path in notebook_paths() if path.stem not in appendices]
@@ -38,6 +39,26 @@ def repository(root: Path = ROOT) -> tuple[str, str]:
     """The repository's address and branch, from the one place that holds them."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     return config["repository"]["url"].rstrip("/"), config["repository"]["branch"]
+
+
+def placeholder(root: Path = ROOT) -> bool:
+    """Whether the repository's address is still the one that nothing stands at."""
+    return repository(root)[0].startswith("https://github.com/ORG/")
+
+
+def chosen(names: Sequence[str], paths: Sequence[Path]) -> list[Path]:
+    """The notebooks of those names, in the order of the book; all if none is named.
+
+    Raises:
+        InputError: There is no notebook of a name.
+    """
+    known = {path.stem for path in paths}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"There is no chapter {', '.join(unknown)}: give the name of a notebook, "
+            f"such as {paths[0].stem}."
+        )
+    return [path for path in paths if not names or path.stem in names]
 
 
 def requirements(part: str = "dependencies", root: Path = ROOT) -> list[str]:

@@ -1,6 +1,8 @@
-"""The table of chapters in README.md, written from ``book/chapters.yml``.
+"""What Markdown pages list, so that it can be read in a clone: chapters, exercises.
 
-``python tools/readme.py`` writes it, ``--check`` says whether it is up to date.
+README.md has the table of chapters, from ``book/data/chapters.yml``, and the teacher's
+page all exercises, from the notebooks. ``python tools/readme.py`` writes both lists,
+each between its two marks; ``--check`` says whether they are up to date.
 """
 
 import argparse
@@ -11,12 +13,14 @@ import yaml
 
 from project import ROOT
 
-BEGIN, END = "<!-- chapters -->", "<!-- /chapters -->"
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from aiayn_site.exercises import listed
 
 
 def table(root: Path = ROOT) -> str:
     """The chapters as a Markdown table; those that are written are links."""
-    text = (root / "book" / "chapters.yml").read_text(encoding="utf-8")
+    text = (root / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
     lines = ["|  | chapter | paper | question |", "|--:|--|--|--|"]
     for part in yaml.safe_load(text):
         lines.append(f"|  | **{part['title']}** | {part['paper']} |  |")
@@ -32,28 +36,38 @@ def table(root: Path = ROOT) -> str:
     return "\n".join(lines)
 
 
-def updated(readme: str, root: Path = ROOT) -> str:
-    """The README's text with the current table between its two marks."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table(root)}\n{END}{after}"
+LISTS = {
+    "README.md": ("chapters", table),
+    "book/teach/exercises.md": ("exercises", listed),
+}
+
+
+def updated(page: str, name: str, content: str) -> str:
+    """The page's text with the current list between the marks of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{content}\n{end}{after}"
 
 
 def main() -> int:
-    """Write the table, or with ``--check`` only compare."""
+    """Write the lists, or with ``--check`` only compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="report, change nothing")
-    check = parser.parse_args().check
-    path = ROOT / "README.md"
-    stored = path.read_text(encoding="utf-8")
-    if stored == updated(stored):
-        return 0
-    if check:
-        print("README.md: the table of chapters is out of date; run 'make format'.")
-        return 1
-    path.write_text(updated(stored), encoding="utf-8")
-    print("README.md: table of chapters brought up to date.")
-    return 0
+    check, status = parser.parse_args().check, 0
+    for file, (name, make) in LISTS.items():
+        path = ROOT / file
+        stored = path.read_text(encoding="utf-8")
+        current = updated(stored, name, make())
+        if stored == current:
+            continue
+        if check:
+            print(f"{file}: the list of {name} is out of date; run 'make format'.")
+            status = 1
+        else:
+            path.write_text(current, encoding="utf-8")
+            print(f"{file}: list of {name} brought up to date.")
+    return status
 
 
 if __name__ == "__main__":

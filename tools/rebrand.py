@@ -69,7 +69,10 @@ def main() -> int:
         return 1
     for path in changed:
         print(path.relative_to(ROOT))
-    print(f"{len(changed)} files have the new address.")
+    print(
+        f"{len(changed)} files have the new address. Commit and push them; then make "
+        "anew what was made before, such as a course."
+    )
     return 0
 
 

@@ -73,7 +73,7 @@ def record(model: Published) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     torch.set_num_threads(1)
     tensors = model.tensors()
     encoder = fast.accelerate(published.assemble(model.config, tensors))
-    table = yaml.safe_load((ROOT / "book" / "questions.yml").read_text("utf-8"))
+    table = yaml.safe_load((ROOT / "book/data/questions.yml").read_text("utf-8"))
     questions = readers_questions(table)
     passages = book_passages(ROOT, without=[NOTEBOOK])
     asked = [question for question, _ in questions]

@@ -38,7 +38,7 @@
   const split = (text) => plain(text).match(/[\p{L}\p{N}_]+/gu) ?? [];
   let stemmer;
   const stem = (word) => (stemmer ??= new Stemmer()).stemWord(word);
-  const says = (word) => !stopwords.includes(word) && !EMPTY.has(word);
+  const says = (word) => !stopwords.has(word) && !EMPTY.has(word);
 
   /** The words that a query is about: all of them, if it has no others. */
   const asked = (text) => {

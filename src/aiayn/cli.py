@@ -216,8 +216,18 @@ def evaluate(
     name = corpus or find_corpus(config, folder)
     loaded = data.load_corpus(name, source=config.source, target=config.target)
     text = loaded.split(split)
-    if corpus is None and (name, split) != ("grammar", "train"):  # of another size
-        digest_of(folder, loaded, split, config.corpus_size)
+    if (name, split) != ("grammar", "train"):  # which is of another size
+        try:
+            digest_of(folder, loaded, split, config.corpus_size)
+        except InputError:
+            if corpus is None:
+                raise
+            if Path(corpus).name == Path(config.corpus).name:
+                warnings.warn(
+                    f"{corpus} has the name of the corpus that this run was trained "
+                    f"on, but another {split}: the scores are of another corpus.",
+                    stacklevel=1,
+                )
     references = [data.normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = {name: value for name, value in choices.items() if value is not None}

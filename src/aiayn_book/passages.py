@@ -185,7 +185,7 @@ def difference(one: Sequence[bool], other: Sequence[bool]) -> tuple[float, float
 
 
 def readers_questions(table: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Question and chapter of each entry of book/questions.yml."""
+    """Question and chapter of each entry of book/data/questions.yml."""
     return [
         (one["ask"], one["where"].partition("#")[0].removeprefix("book/"))
         for chapter in table.values()

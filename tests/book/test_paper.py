@@ -81,7 +81,7 @@ def test_two_parsers_are_better_in_table_4():
 
 def test_discrepancies_name_a_chapter_of_the_book():
     """Each has an identifier of its own and a chapter that deals with it."""
-    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text())
+    parts = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text())
     names = {chapter["name"] for part in parts for chapter in part["chapters"]}
     found = paper.DISCREPANCIES
     assert {d.chapter for d in found} <= names

@@ -30,7 +30,7 @@ def chapter():
 @pytest.fixture
 def assignment():
     """Gives a chapter's assignment, by name."""
-    return lambda name: make_assignment(name, *_chapter(name), repository())
+    return lambda name: make_assignment(name, *_chapter(name), repository()[0])
 
 
 def pytest_generate_tests(metafunc):

@@ -17,9 +17,20 @@ from IPython.core.inputtransformer2 import TransformerManager
 from aiayn_book.checks import FunctionCheck, WrongAnswer
 from aiayn_book.checks.testing import checks_in
 from course import solutions
-from course.chapters import instructor_chapter, student_chapter
+from course.assignments import make_assignment
+from course.chapters import ANSWER_BELOW, instructor_chapter, student_chapter
 from course.needs import cells_needed
 from course.solutions import BEGIN, END, stub, take_apart
+from project import ROOT, repository
+
+ADDRESS = "https://github.com/me/my-book"
+SITE = "https://me.github.io/my-book/"
+
+
+def links_of(notebook) -> set[str]:
+    """Where the links of a notebook's text lead."""
+    text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    return set(re.findall(r"\]\(([^)\s]*)\)", text))
 
 
 def run(source: str, env: dict) -> None:
@@ -86,7 +97,8 @@ def test_values_unsolved(name, chapter):
 def test_students_get_no_solution(name, chapter):
     """No line of a solution, in code or in words, is left; checks and hints are."""
     notebook, exercises = chapter(name)
-    student = student_chapter(notebook, exercises, "https://github.com/ORG/book")
+    place = ("https://github.com/ORG/book", "main")
+    student = student_chapter(name, notebook, exercises, place, {name})
     text = "\n\n".join(cell.source for cell in student.cells)
     for exercise in exercises:
         assert f"Exercise {exercise.number} " in text
@@ -107,7 +119,7 @@ def test_students_get_no_solution(name, chapter):
 def test_instructors_get_everything(name, chapter):
     """Solutions open, model answers, points, and the hidden checks."""
     notebook, exercises = chapter(name)
-    result = instructor_chapter(notebook, exercises)
+    result = instructor_chapter(name, notebook, exercises, ADDRESS, {name})
     text = "\n\n".join(cell.source for cell in result.cells)
     for exercise in exercises:
         assert f"Points of exercise {exercise.number}:* {sum(exercise.points)}" in text
@@ -141,11 +153,48 @@ def test_an_assignment_needs_no_solution_of_another_exercise(name, assignment):
             assert used & others == set()
 
 
-def test_an_assignments_links_lead_somewhere(name, assignment):
-    """A heading of the chapter is not in the assignment."""
-    for exercise in assignment(name).exercises:
-        for to in re.findall(r"\]\(([^)\s]*)\)", exercise.statement):
-            assert to.startswith("https://")
+def test_an_assignments_links_lead_to_the_site(name, chapter):
+    """A heading of the chapter is not in the assignment, nor is the solved chapter."""
+    made = make_assignment(name, *chapter(name), ADDRESS)
+    texts = [made.introduction]
+    texts += [text for e in made.exercises for text in (e.statement, e.model_answer)]
+    assert f"({SITE}notebooks/{name}.html)" in made.introduction
+    for to in re.findall(r"\]\(([^)\s]*)\)", "\n".join(texts)):
+        assert to.startswith("https://")
+        assert to.startswith(SITE) or "my-book" not in to
+
+
+@pytest.mark.parametrize("here", [[], ["03-attention", "04-scaling"]], ids=len)
+def test_a_copys_links_lead_to_itself_to_its_neighbours_or_to_the_site(
+    name, chapter, here
+):
+    """In Colab a student opens the student's chapter, and no link is dead."""
+    notebook, exercises = chapter(name)
+    here = {name, *here}
+    student = student_chapter(name, notebook, exercises, (ADDRESS, "main"), here)
+    teacher = instructor_chapter(name, notebook, exercises, ADDRESS, here)
+    colab = "https://colab.research.google.com/github/"
+    (own,) = (to for to in links_of(student) if to.startswith(colab))
+    before = repository()[0].removeprefix("https://github.com/")
+    assert own == f"{colab}{before}/blob/students/{name}.ipynb"
+    assert not [to for to in links_of(teacher) if to.startswith(colab)]
+    for to in links_of(student) | links_of(teacher):
+        if to.startswith(SITE):
+            page = to.partition("#")[0].removeprefix(SITE).removesuffix(".html")
+            assert list(ROOT.glob(f"{page}.*"))
+        else:
+            beside = to.partition(".ipynb")[0] in here
+            assert beside or to.startswith(("#", "https://"))
+
+
+def test_no_stub_stands_below_words_that_ask_for_a_new_cell(name, chapter):
+    """The student's chapter has the cell already."""
+    notebook, exercises = chapter(name)
+    student = student_chapter(name, notebook, exercises, (ADDRESS, "main"), {name})
+    text = "\n\n".join(c.source for c in student.cells if c.cell_type == "markdown")
+    assert not re.search(r"(?i)\b(new|another|own|empty)\s+cell\b", text)
+    assert text.count(ANSWER_BELOW) == 1
+    assert f"## Exercises\n\n{ANSWER_BELOW}" in text
 
 
 def by_heart(check: FunctionCheck):

@@ -7,9 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
+from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from aiayn import fast
 from aiayn.errors import InputError
 from aiayn.model import (
     MultiHeadAttention,
@@ -332,9 +334,13 @@ class Counted(torch.Tensor):
         return result
 
 
-def test_hooks_see_every_attention_of_the_model():
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("form", [nn.Module.train, fast.accelerate])
+@pytest.mark.parametrize("training", [False, True])
+def test_hooks_see_every_attention_of_the_model(form, positions, training):
     """Forward hooks and pre-hooks, in the encoder, the decoder, and while decoding."""
-    model, seen = Transformer(small_config()).eval(), []
+    model, seen = form(Transformer(small_config(positions=positions))), []
+    model.train(training)
     for name, module in model.named_modules():
         if isinstance(module, MultiHeadAttention):
             module.register_forward_pre_hook(lambda *_, n=name: seen.append(n))
@@ -342,6 +348,9 @@ def test_hooks_see_every_attention_of_the_model():
     tokens = torch.tensor([[5, 6, 2]])
     model(tokens, tokens)
     assert len(seen) == len(set(seen)) * 2 == (2 + 2 * 2) * 2
+    for layer in range(2):
+        for kind in ("self_attention", "cross_attention"):
+            assert seen.count(f"decoder.layers.{layer}.{kind}") == 2
     seen.clear()
     model.decode_step(torch.tensor([1]), model.init_decode(tokens))
     assert len(seen) == len(set(seen)) * 2 == (2 + 2 * 2) * 2

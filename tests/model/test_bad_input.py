@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from aiayn.errors import InputError
 from aiayn.model import (
@@ -193,6 +194,30 @@ def test_a_mask_never_widens_the_result_of_an_attention_function(attend, mask):
         attend(QUERY, MEMORY, MEMORY, mask)
     with pytest.raises(InputError, match=r"this one is of torch\.float32"):
         attend(QUERY, MEMORY, MEMORY, torch.ones(4, 5))
+
+
+def attends_as_queries_and_keys(attend, mask, right):
+    """A mask is read as the one of four dimensions that it stands for."""
+    assert_close(attend(mask)[0], attend(right)[0])
+    meant = mask[:, None, None, :].expand(right.size(0), right.size(1), -1, -1)
+    assert not attend(mask)[0].allclose(attend(meant)[0])
+
+
+def test_a_mask_of_two_dimensions_is_never_of_sentences(form, need_weights):
+    """Also where it could be: as many sentences as queries, and as many as keys."""
+    attention, x = form(MultiHeadAttention(8, 2)), torch.randn(5, 5, 8)
+    mask = torch.eye(5) + causal_mask(5).flip(1) > 0
+    attends_as_queries_and_keys(
+        lambda m: attention(x, x, x, m, need_weights), mask, mask.expand(5, 2, 5, 5)
+    )
+    for attend in (
+        scaled_dot_product_attention,
+        lambda q, k, v, m: additive_attention(q, k, v, torch.ones(8), m),
+    ):
+        heads = x[:, None].expand(5, 2, 5, 8)
+        attends_as_queries_and_keys(
+            lambda m, a=attend, h=heads: a(h, h, h, m), mask, mask.expand(5, 2, 5, 5)
+        )
 
 
 BAD_FOR_FUNCTIONS = {

@@ -15,7 +15,7 @@ from aiayn_book.live import EVERYDAY, load_quantised
 
 PAGE = "book/index.html"
 WIRE = 3_000_000  # bytes, as a static host compresses them
-EXTRA = 10  # as the page is told: see _ext/live_model.py
+EXTRA = 10  # as the page is told: see _ext/aiayn_site/live_model.py
 SAME = 1e-4  # of the logits, with the same quantised weights
 SENTENCES = Path(__file__).with_name("everyday.tsv")
 

@@ -6,7 +6,6 @@ import tomllib
 import pytest
 
 import project
-import releases
 
 TEXT = (project.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -16,6 +15,24 @@ def test_every_target_of_make_is_there():
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = set(re.findall(r"`make ([\w-]+)", TEXT))
     assert {"book", "serve", "format", "lint", "test", "colab"} <= named <= targets
+
+
+def test_teachers_are_told_the_order_and_how_to_open_the_notebooks():
+    """Fork, rebrand, push; JupyterLab, pinned, in the environment of the book."""
+    page = (project.ROOT / "book" / "teach" / "index.md").read_text(encoding="utf-8")
+    words = ("*Fork*", "`make rebrand REPO=", "`git push`", "*Settings → Pages*")
+    places = [page.index(word) for word in words]
+    assert places == sorted(places)
+    makefile = (project.ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(
+        r"^lab: environment.*\n((?:\t.*\n)+)", makefile, re.MULTILINE
+    )
+    assert re.search(r"--constraint requirements\.txt jupyterlab==[\d.]+\n", recipe)
+    assert "$(BIN)/jupyter lab notebooks" in recipe
+    for name in ("README.md", "CONTRIBUTING.md", "book/teach/index.md"):
+        assert "`make lab`" in (project.ROOT / name).read_text(encoding="utf-8")
+    readme = (project.ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"Without a network .*`AIAYN_DATA`", readme)
 
 
 def test_every_file_is_there():
@@ -40,4 +57,5 @@ def test_the_supported_versions_are_those_of_the_metadata(name):
         return
     bounds = [*project.requirements(), *project.requirements("book")]
     assert f"{name.lower()}>={row[0]}" in bounds
-    assert releases.pinned()[name.lower()].startswith(f"{row[1]}.")
+    kept = (project.ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert re.search(rf"^{name.lower()}=={row[1]}\.", kept, re.MULTILINE)

@@ -16,8 +16,10 @@ OWN = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
 def drawn(tmp_path, *arguments):
     """Both files of an examination."""
     assert examination.main([*arguments, "--output", str(tmp_path)]) == 0
+    seed = arguments[-1] if "--seed" in arguments else 1
     return [
-        (tmp_path / f"{name}.md").read_text("utf-8") for name in ("paper", "answers")
+        (tmp_path / f"{name}-{seed}.md").read_text("utf-8")
+        for name in ("paper", "answers")
     ]
 
 
@@ -57,6 +59,25 @@ def test_a_seed_draws_the_same_numbers(tmp_path):
     assert again == papers["3"]
     texts = {answers.split("**1.**")[1] for _, answers in papers.values()}
     assert len(texts) > 1
+
+
+def test_papers_of_two_seeds_stand_side_by_side_and_can_be_printed(tmp_path):
+    """Each with a page whose formulas are typeset by what lies beside it."""
+    for seed in ("7", "8"):
+        drawn(tmp_path, "4a", "scale", "--private", str(TEMPLATE), "--seed", seed)
+    names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    assert names == sorted(
+        f"{kind}-{seed}.{form}"
+        for kind in ("paper", "answers")
+        for seed in (7, 8)
+        for form in ("md", "html")
+    )
+    page = (tmp_path / "paper-7.html").read_text("utf-8")
+    assert "<title>Examination</title>" in page
+    assert r"\(d_{\text{model}} = 768\)" in page
+    assert "$" not in page
+    for script in re.findall(r'src="(.+?)"', page):
+        assert (tmp_path / script).is_file()
 
 
 @pytest.mark.parametrize("seed", range(20))

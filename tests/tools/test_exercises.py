@@ -5,12 +5,12 @@ import json
 import re
 from collections import Counter, defaultdict
 
-import chapters
-import exercises
 import pytest
-import teaching
-from chapters import taught
-from exercises import KINDS, NOTEBOOKS, OPENING, all_exercises
+
+from aiayn_site import chapters, exercises
+from aiayn_site.chapters import taught
+from aiayn_site.exercises import KINDS, NOTEBOOKS, OPENING, all_exercises
+from tests.tools.conftest import headings
 
 EXERCISES = all_exercises()
 LINK = re.compile(r"\[[^\]]+\]\((?P<file>[^)#]*)#(?P<slug>[^)]+)\)")
@@ -120,7 +120,7 @@ def test_what_an_exercise_needs_is_there_before_it(one):
     assert found or named
     for link in found:
         name = link["file"].removesuffix(".ipynb") or one.chapter
-        assert link["slug"] in teaching.headings(name)
+        assert link["slug"] in headings(name)
     for number in named:
         assert NAMES.index(number) < NAMES.index(one.number)
 

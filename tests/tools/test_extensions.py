@@ -7,19 +7,8 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import cut_fonts
-import formulas
-import glossary_links
-import long_lines
-import offline_assets
-import page_description
 import pydata_sphinx_theme
 import pytest
-import site_colours
-import site_fonts
-import style_rules
-import style_sheets
-from callouts import callout, make_callout
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
@@ -27,6 +16,20 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.mdit_to_docutils.base import DocutilsRenderer
 from myst_parser.parsers.mdit import create_md_parser
 from sphinx.addnodes import pending_xref
+
+from aiayn_site import (
+    cut_fonts,
+    formulas,
+    glossary_links,
+    long_lines,
+    offline_assets,
+    page_description,
+    site_colours,
+    site_fonts,
+    style_rules,
+    style_sheets,
+)
+from aiayn_site.callouts import callout, make_callout
 
 
 def parse(markdown):

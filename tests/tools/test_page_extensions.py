@@ -6,27 +6,29 @@ from functools import cache
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import attention_figure
-import figure_one
-import landing
-import link_previews
-import page_description
-import page_frame
 import pytest
-import search_pages
 import torch
-import workshop
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.utils import new_document
-from exercises import BOOK, NOTEBOOKS
 from fontTools.ttLib import TTFont
 from myst_parser.parsers.docutils_ import Parser
-from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 import record_attention
 from aiayn_book.claims import VERDICTS
+from aiayn_site import (
+    attention_figure,
+    figure_one,
+    landing,
+    link_previews,
+    page_description,
+    page_frame,
+    search_pages,
+    workshop,
+)
+from aiayn_site.exercises import BOOK, NOTEBOOKS
+from aiayn_site.site_fonts import FACES, font_file
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 
@@ -297,7 +299,7 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     """Sphinx reads one page of two anew, and both are still found by their phrases."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['search_pages']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.search_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     for name in ("index", "other"):
         page = source / f"{name}.rst"

@@ -7,17 +7,76 @@ from collections import Counter
 
 import nbformat
 import pytest
-import teaching
 import yaml
-from chapters import taught
-from exercises import NOTEBOOKS, all_exercises
 
+import examination
+import readme
+from aiayn_site.chapters import parts, taught
+from aiayn_site.exercises import BOOK, NOTEBOOKS, all_exercises
 from slides.deck import slides_of
+from tests.tools.conftest import headings
 
-LESSONS = teaching.lessons()
-BANK = teaching.questions()
+TEACH = BOOK / "teach"
+BANK = examination.bank()
+TEXT_OF_BANK = examination.BANK.read_text(encoding="utf-8")
+LISTED = ("question-bank.md", "exercises.md")
 CHAPTERS = taught()
 EXERCISES = {one.number: one for one in all_exercises()}
+MINUTES = 75  # of a lesson; two a week make a term of twelve weeks
+KINDS = {
+    "Explain",
+    "Calculate",
+    "Derive",
+    "True or false? Say why",
+    "Find the mistake",
+    "Judge",
+}
+LINK = re.compile(r"\]\(\.\./\.\./notebooks/([\w-]+)\.ipynb(?:#([\w-]+))?\)")
+PLAN = re.compile(
+    r"## (?P<title>[^\n]+)\n\n"
+    r"\*(?P<question>.+?)\* \[The chapter\]\(\S+/(?P<name>[\w-]+)\.ipynb\)\n\n"
+    r"\*\*Open with\.\*\* (?P<open>[^\n]+\?)\n\n"
+    r"\*\*The 75 minutes\*\*\n\n(?P<steps>(?:- [^\n]+\n)+)\n"
+    r"\*\*Show live\.\*\* The chart \*(?P<chart>.+?)\* in \[.+?\]\(\S+#(?P<at>\S+)\)\. "
+    r"(?P<do>[^\n]+)\n\n"
+    r"\*\*Expect, and meet\*\*\n\n(?P<expect>(?:- “[^\n]+\n){2,})\n"
+    r"\*\*Cut first\.\*\* (?P<cut>[^\n]+)\n\n"
+    r"\*\*At home\*\* \((?P<minutes>\d+) minutes\)\. (?P<home>[^\n]+)\.\n"
+)
+STEP = re.compile(r"- \*\*(\d+)–(\d+)\*\* (.+)")
+
+
+def plans():
+    """The plans by chapter; the lines of a paragraph or an item are joined."""
+    for order, part in enumerate(parts(), start=1):
+        text = (TEACH / f"lessons-{order}.md").read_text("utf-8")
+        _, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+        names = [one["name"] for one in part["chapters"] if one["name"] in CHAPTERS]
+        assert len(sections) == len(names), f"plans on page {order}, and its chapters"
+        for name, section in zip(names, sections, strict=True):
+            lines = re.sub(r"(?<=[^\n])\n(?!\n|- ) *", " ", section.rstrip()) + "\n"
+            found = PLAN.fullmatch(lines)
+            assert found, f"The plan of {name} has not the parts that PLAN names."
+            yield name, found
+
+
+LESSONS = dict(plans())
+
+
+def steps_of(name):
+    """Begin, end and what is done, of each step."""
+    found = STEP.findall(LESSONS[name]["steps"])
+    return [(int(begin), int(end), told) for begin, end, told in found]
+
+
+def exercises_in(told):
+    """The exercises that are linked to."""
+    return [EXERCISES[one] for one in re.findall(r"\[((?:\d+[a-z]?|B)\.\d)\]", told)]
+
+
+def described(one):
+    """An exercise as a plan names it: number, title, kind, minutes."""
+    return f"{one.link()} *{one.title}* ({one.kind.lower()}, {one.minutes} minutes)"
 
 
 def bare(line):
@@ -33,7 +92,7 @@ def section(name, slug):
         for cell in cells
         for line in "".join(cell["source"]).split("\n")
     ]
-    title = teaching.headings(name)[slug]
+    title = headings(name)[slug]
     heading = re.compile(rf"#+ {re.escape(title)}")
     begin = next(n for n, line in enumerate(lines) if heading.fullmatch(bare(line)))
     level = lines[begin].index(" ")
@@ -43,48 +102,48 @@ def section(name, slug):
     return " ".join(re.sub(r'"\s*\n\s*"', "", text).split())
 
 
-def steps_with(name, field):
-    return [step for step in LESSONS[name]["plan"] if field in step]
-
-
 def test_every_chapter_has_a_plan_and_questions():
-    """In the order of the book."""
+    """In the order of the book, under its title and its question."""
     assert list(LESSONS) == CHAPTERS
-    assert list(BANK) == CHAPTERS
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_plan_has_its_fields_and_no_others(name):
-    """A misspelt field would be left out in silence."""
-    plan = LESSONS[name]
-    assert set(plan) == {"open", "plan", "show", "expect", "cut", "home"}
-    assert set(plan["show"]) == {"at", "chart", "do"}
-    for step in plan["plan"]:
-        assert {"min", "do"} <= set(step) <= {"min", "do", "at", "exercises"}
-    for one in plan["expect"]:
-        assert {"says", "meet", "at"} <= set(one) <= {"says", "meet", "at", "from"}
-    assert len(plan["expect"]) >= 2
-    assert plan["open"].endswith("?")
+    chapters = [one for part in parts() for one in part["chapters"]]
+    numbers = []
+    for chapter in chapters:
+        if chapter["name"] not in CHAPTERS:
+            continue
+        head = chapter["name"].partition("-")[0]
+        number = head.lstrip("0") if head[0].isdigit() else ""
+        title = f"{number}. {chapter['title']}" if number else chapter["title"]
+        plan = LESSONS[chapter["name"]]
+        assert (plan["title"], plan["question"]) == (title, chapter["question"])
+        assert plan["name"] == chapter["name"]
+        assert f"\n## {title}\n\n**{number or 'B'}a.** " in TEXT_OF_BANK
+        numbers.append(number or "B")
+    assert list(dict.fromkeys(name[:-1] for name in BANK)) == numbers
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_plan_fits_its_lesson(name):
-    """75 minutes, and exercises no longer than the time that they are given."""
-    steps = LESSONS[name]["plan"]
-    assert sum(step["min"] for step in steps) == teaching.MINUTES
-    for step in steps_with(name, "exercises"):
-        needed = sum(EXERCISES[number].minutes for number in step["exercises"])
-        assert needed <= step["min"]
+    """75 minutes without a gap, and exercises no longer than the time given them."""
+    steps = steps_of(name)
+    times = [time for begin, end, _ in steps for time in (begin, end)]
+    assert times[0] == 0
+    assert times[-1] == MINUTES
+    assert times[1:-1:2] == times[2::2]
+    assert times == sorted(times)
+    for begin, end, told in steps:
+        assert sum(one.minutes for one in exercises_in(told)) <= end - begin
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_plan_leads_to_places_that_exist(name):
-    """Headings and charts of the chapter's own notebook."""
+    """Headings, charts and exercises of the chapter's own notebook."""
     plan = LESSONS[name]
-    slugs = [step["at"] for step in steps_with(name, "at")]
-    slugs += [one["at"] for one in plan["expect"]] + [plan["show"]["at"]]
-    assert set(slugs) <= set(teaching.headings(name))
-    assert plan["show"]["chart"] in section(name, plan["show"]["at"])
+    own = {one.anchor for one in EXERCISES.values() if one.chapter == name}
+    found = LINK.findall(plan[0])
+    assert plan[0].count("](") == len(found)
+    assert {chapter for chapter, _ in found} == {name}
+    assert {slug for _, slug in found if slug} <= set(headings(name)) | own
+    assert plan["chart"] in section(name, plan["at"])
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -93,62 +152,78 @@ def test_a_plan_s_chart_is_on_a_slide(name):
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     figures = [slide.cell for slide in slides_of(notebook) if slide.kind == "figure"]
     shown = [re.sub(r'"\s*\n\s*"', "", cell.source) for cell in figures if cell]
-    assert any(LESSONS[name]["show"]["chart"] in source for source in shown)
+    assert any(LESSONS[name]["chart"] in source for source in shown)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_each_exercise_is_done_once(name):
-    """In class or at home."""
-    done = [n for step in steps_with(name, "exercises") for n in step["exercises"]]
-    done += LESSONS[name]["home"]
-    own = [one.number for one in EXERCISES.values() if one.chapter == name]
-    assert sorted(done) == sorted(own)
+    """In class or at home, and the plan says of each what the notebook says."""
+    plan = LESSONS[name]
+    home = exercises_in(plan["home"])
+    done = [*exercises_in(plan["steps"]), *home]
+    own = [one for one in EXERCISES.values() if one.chapter == name]
+    assert sorted(done, key=lambda one: one.number) == own
+    for one in own:
+        assert described(one) in plan[0]
+    assert int(plan["minutes"]) == sum(one.minutes for one in home)
 
 
 def test_misconceptions_come_from_readers():
     """Whoever is named asked a question that the book answers."""
-    path = teaching.TEACH.parent / "questions.yml"
+    path = BOOK / "data" / "questions.yml"
     asked = yaml.safe_load(path.read_text(encoding="utf-8"))
     known = {
         note for items in asked.values() for item in items for note in item["from"]
     }
-    named = [
-        one["from"]
-        for plan in LESSONS.values()
-        for one in plan["expect"]
-        if "from" in one
-    ]
+    expected = "".join(plan["expect"] for plan in LESSONS.values())
+    named = re.findall(r"<!-- reader (\S+) -->", expected)
     assert set(named) <= known
-    assert len(named) >= 30
+    assert len(named) == expected.count("<!--") >= 30
 
 
 def test_the_bank_is_large_and_mixed():
     """Sixty questions at least, and two kinds or more in each chapter."""
-    asked = [question for questions in BANK.values() for question in questions]
+    asked = list(BANK.values())
     assert len(asked) >= 60
+    assert len(asked) == TEXT_OF_BANK.count("<details>")  # none is overlooked
     assert len({question["ask"] for question in asked}) == len(asked)
-    assert set(Counter(question["kind"] for question in asked)) == set(teaching.KINDS)
-    assert all(len({q["kind"] for q in questions}) >= 2 for questions in BANK.values())
+    assert set(Counter(question["kind"] for question in asked)) == KINDS
+    kinds = {}
+    for name, question in BANK.items():
+        kinds.setdefault(name[:-1], set()).add(question["kind"])
+    assert all(len(some) >= 2 for some in kinds.values())
+    for name in kinds:
+        letters = "".join(one[-1] for one in BANK if one[:-1] == name)
+        assert "abcdefgh".startswith(letters)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [question for questions in BANK.values() for question in questions],
-    ids=lambda question: question["ask"][:30],
-)
-def test_a_question_says_what_earns_its_marks(asked):
+@pytest.mark.parametrize("name", BANK)
+def test_a_question_says_what_earns_its_marks(name):
     """And the arithmetic of its answer is true."""
-    fields = {"kind", "marks", "ask", "answer", "earns"}
-    assert fields <= set(asked) <= fields | {"by"}
+    asked = BANK[name]
     assert sum(asked["earns"].values()) == asked["marks"]
     assert len(asked["earns"]) >= 2
-    assert all(isinstance(what, str) for what in asked["earns"])
-    assert asked["kind"] != "calculate" or "by" in asked
-    if "by" in asked:
+    assert asked["kind"] != "Calculate" or asked["by"]
+    if asked["by"]:
         assert eval(asked["by"], {"math": math}) is True
 
 
-SYLLABUSES = (teaching.TEACH / "syllabuses.md").read_text(encoding="utf-8")
+def test_the_pages_that_a_clone_shows_are_up_to_date():
+    """All exercises are listed without a build, and so are the chapters."""
+    for file, (name, make) in readme.LISTS.items():
+        page = (BOOK.parent / file).read_text(encoding="utf-8")
+        assert readme.updated(page, name, make()) == page, "run 'make format'"
+
+
+def test_what_a_teacher_reads_needs_no_build():
+    """Plans, questions and exercises are there in a clone, as plain Markdown."""
+    pages = [*TEACH.glob("lessons-*.md"), *map(TEACH.joinpath, LISTED)]
+    assert len(pages) == len(parts()) + 2
+    for page in pages:
+        assert "```{" not in page.read_text(encoding="utf-8"), page
+
+
+SYLLABUSES = (TEACH / "syllabuses.md").read_text(encoding="utf-8")
 
 
 def test_syllabuses_name_exercises_that_exist():
@@ -165,14 +240,3 @@ def test_the_term_has_a_lesson_for_each_chapter():
     taught = re.findall(r"notebooks/([\w-]+)\.ipynb\)", "".join(rows))
     assert len(rows) == 12
     assert sorted(taught) == sorted(CHAPTERS)
-
-
-def test_a_lesson_in_markdown():
-    """Times follow one another, and links lead out of the folder of the page."""
-    text = "\n\n".join(
-        teaching.lesson("03-attention", LESSONS["03-attention"], EXERCISES)
-    )
-    assert "- **0–10** " in text
-    assert "**70–75** " in text
-    assert "[3.1](../../notebooks/03-attention.ipynb#exercise-3-1)" in text
-    assert "**At home** (25 minutes)." in text

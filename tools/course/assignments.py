@@ -4,12 +4,13 @@ Its cells are the set-up, those cells of the chapter that the exercises depend o
 the exercises. It is short on purpose: marking runs it once for each student.
 """
 
-import re
 from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode
 
+from aiayn_book.html import pages_address
 from course.exercises import Exercise
+from course.links import to_the_site
 from course.needs import cells_needed
 from notebooks import SET_UP_ID
 
@@ -17,7 +18,7 @@ INTRODUCTION = """\
 # {title}: exercises
 
 These are the exercises of
-[chapter {name}]({address}/blob/{branch}/notebooks/{name}.ipynb).
+[chapter {name}]({chapter}).
 Work through the chapter first, and keep it open: it has the text and the figures.
 
 Run the cells from top to bottom. Where a line raises `NotImplementedError`, put your
@@ -27,7 +28,6 @@ FROM_THE_CHAPTER = """\
 ## What the exercises use
 
 The cells below are from the chapter. Run them, and leave them as they are."""
-LINK = re.compile(r"\]\((?P<to>(?:\.\./book/|[\w-]+\.ipynb|#)[^)\s]*)\)")
 ANSWER_HERE = "*Write your answer to exercise {number} here, in words.*"
 
 
@@ -43,7 +43,7 @@ class Assignment:
 
 
 def make_assignment(
-    name: str, notebook: NotebookNode, exercises: list[Exercise], place: tuple[str, str]
+    name: str, notebook: NotebookNode, exercises: list[Exercise], address: str
 ) -> Assignment:
     """The assignment of one chapter.
 
@@ -51,36 +51,27 @@ def make_assignment(
         name: the notebook's name without its ending.
         notebook: the solved chapter.
         exercises: its exercises.
-        place: the repository's address and branch.
+        address: the repository's.
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     (set_up,) = (cell for cell in code if cell.id == SET_UP_ID)
     code.remove(set_up)
     title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
-    address, branch = place
     return Assignment(
         name=name,
         introduction=INTRODUCTION.format(
-            title=title, name=name, address=address, branch=branch
+            title=title,
+            name=name,
+            chapter=f"{pages_address(address)}notebooks/{name}.html",
         ),
         set_up=set_up,
         before=cells_needed(code, exercises),
         exercises=[
-            replace(exercise, statement=with_links(exercise.statement, name, place))
+            replace(
+                exercise,
+                statement=to_the_site(exercise.statement, name, address, here=()),
+                model_answer=to_the_site(exercise.model_answer, name, address, here=()),
+            )
             for exercise in exercises
         ],
     )
-
-
-def with_links(markdown: str, name: str, place: tuple[str, str]) -> str:
-    """Links within the book lead to the repository, as the chapter is not at hand."""
-    address, branch = place
-
-    def moved(link: re.Match) -> str:
-        to = link["to"]
-        if to.startswith("#"):
-            to = f"{name}.ipynb{to}"
-        path = to.removeprefix("../") if to.startswith("../") else f"notebooks/{to}"
-        return f"]({address}/blob/{branch}/{path})"
-
-    return LINK.sub(moved, markdown)

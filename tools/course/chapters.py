@@ -6,31 +6,55 @@ open: solutions, model answers, points, and the checks that students do not see.
 """
 
 import copy
+import re
+from collections.abc import Collection
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course.exercises import Exercise, without_solutions
+from course.links import to_itself_in_colab, to_the_site, without_colab
 from course.solutions import stub
 
 LICENCE = (
     "*From* Attention Is All You Need, executable *({address}). Text and figures: CC "
     "BY 4.0. Code: MIT licence.*"
 )
+WHERE_TO_ANSWER = re.compile(r"(?<=^## Exercises\n\n)[^\n]*(?:\n[^\n]+)*", re.MULTILINE)
+ANSWER_BELOW = (
+    "Put your answer in place of the line that raises `NotImplementedError`. The cell "
+    "after it checks your answer and says what is wrong, if anything is."
+)
 ANSWER_IN_WORDS = "*Exercise {number}, in your own words:* …"
 
 
 def student_chapter(
-    notebook: NotebookNode, exercises: list[Exercise], address: str
+    name: str,
+    notebook: NotebookNode,
+    exercises: list[Exercise],
+    place: tuple[str, str],
+    here: Collection[str],
 ) -> NotebookNode:
-    """The chapter with a stub for each solution."""
+    """The chapter with a stub for each solution.
+
+    Args:
+        name: the notebook's name without its ending.
+        notebook: the solved chapter.
+        exercises: its exercises.
+        place: the repository's address and branch.
+        here: the names of all chapters that will stand beside it.
+    """
+    address, branch = place
     by_cell = {e.solution_cell: e for e in exercises if e.solution_cell}
     result = copy.deepcopy(notebook)
     result.cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if text := without_solutions(cell.source):
+                text = to_the_site(text, name, address, here)
+                text = to_itself_in_colab(text, branch)
+                text = WHERE_TO_ANSWER.sub(ANSWER_BELOW, text)
                 result.cells.append(new_markdown_cell(text, id=cell.id))
             result.cells += _answers_in_words(exercises, cell.id)
         elif cell.id in by_cell:
@@ -72,7 +96,11 @@ def _stub_cells(exercise: Exercise) -> list[NotebookNode]:
 
 
 def instructor_chapter(
-    notebook: NotebookNode, exercises: list[Exercise]
+    name: str,
+    notebook: NotebookNode,
+    exercises: list[Exercise],
+    address: str,
+    here: Collection[str],
 ) -> NotebookNode:
     """The chapter with every solution open, points, and the hidden checks."""
     by_cell = {e.solution_cell: e for e in exercises if e.solution_cell}
@@ -84,7 +112,8 @@ def instructor_chapter(
             result.cells += [cell, *_hidden_check(by_cell[cell.id])]
             continue
         if cell.cell_type == "markdown":
-            cell.source = cell.source.replace("<details>", "<details open>")
+            text = cell.source.replace("<details>", "<details open>")
+            cell.source = without_colab(to_the_site(text, name, address, here))
         result.cells.append(cell)
         result.cells += [
             new_markdown_cell(_points_in_words(e), id=f"points-{e.slug}")

@@ -3,8 +3,10 @@
 Shown are the title with its question, the goals, what the paper says, guesses,
 definitions, formulas, figures, code that stands in the library too, measured claims,
 pitfalls and deviations, quick checks and the take-away. Running text becomes the
-speaker's notes of the slide before it. A cell's ``slideshow`` metadata overrides this:
-``skip`` leaves it out, ``notes`` makes it notes, ``slide`` shows all of it.
+speaker's notes of the slide before it. Where a slide's text ends in a colon, what
+follows stands on it: a formula, a table, a short list, code. A cell's ``slideshow``
+metadata overrides this: ``skip`` leaves it out, ``notes`` makes it notes, ``slide``
+shows all of it.
 """
 
 import re
@@ -26,6 +28,9 @@ FIGURE = re.compile(
 NOTICE = re.compile(r"(\*Notice:?\*.+?)(?=\s\*Try:?\*|$)", re.DOTALL)
 SKIPPED_SECTIONS = {"exercises", "your turn"}
 LONGEST_CODE = 20  # lines that can be read from the last row
+LONGEST_LIST = 450  # characters
+FOLLOWS = re.compile(r"\$\$|\||- |1\. ")
+COLON = re.compile(r":\s*$")
 SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z*“$`])")
 
 
@@ -54,6 +59,9 @@ def slides_of(notebook: NotebookNode) -> list[Slide]:
             reader.read_markdown(cell.source, wanted)
         elif cell.cell_type == "code":
             reader.read_code(cell, wanted)
+    for slide in slides:
+        if not (slide.code or slide.cell):  # what it announced is too long for a slide
+            slide.markdown = COLON.sub(".", slide.markdown)
     return [slide for slide in slides if not _is_bare(slide)]
 
 
@@ -132,6 +140,11 @@ class _Reader:
             self.slides.append(Slide(title or "Take-away", kind, block))
         elif self.skipping or kind or block.startswith("<details"):
             return
+        elif self._announced() and FOLLOWS.match(block):
+            if block.startswith(("$$", "|")) or len(block) <= LONGEST_LIST:
+                self.slides[-1].markdown += f"\n\n{block}"
+            else:
+                self._note(block)
         elif block.startswith(("$$", "|")):
             said, _ = _first_sentences(self.before, 2)
             text = f"{said}\n\n{block}" if said else block
@@ -152,6 +165,12 @@ class _Reader:
         last = self.slides[-1]
         return last.kind == "section" and not last.markdown
 
+    def _announced(self) -> bool:
+        """Whether the slide's text ends in a colon, and nothing else was read since."""
+        slide = self.slides[-1]
+        ends = all(COLON.search(text) for text in (slide.markdown, self.before))
+        return ends and not (slide.code or slide.cell)
+
     def _captions(self, block: str) -> bool:
         return self.slides[-1].kind == "figure" and bool(NOTICE.search(block))
 
@@ -162,12 +181,17 @@ class _Reader:
     def read_code(self, cell: NotebookNode, wanted: str) -> None:
         """Make a slide of a figure, a quick check, a measured claim, a definition."""
         source = cell.source
+        code = re.sub(r"^# parity:.*\n", "", source, flags=re.M)
+        shown = not {"hide-input", "hide-cell"} & set(cell.metadata.get("tags", ()))
+        fits = len(code.splitlines()) <= LONGEST_CODE
         if wanted == "slide":
             self.slides.append(Slide(self.section, "code", code=source, cell=cell))
         elif "quick_check(" in source:
             self.slides.append(Slide("Quick check", "quiz", cell=cell))
         elif self.skipping or wanted == "notes":
             return
+        elif self._announced() and shown and fits:
+            self.slides[-1].code, self.slides[-1].cell = code, cell
         elif "\nfigure(" in f"\n{source}":  # it brings its caption
             self.slides.append(Slide(self.section, "figure", cell=cell))
         elif figure := FIGURE.match(source):
@@ -175,10 +199,8 @@ class _Reader:
             self.slides.append(Slide(title or self.section, "figure", cell=cell))
         elif re.search(r"\bsettle\w*\(", source) and cell.outputs:
             self.slides.append(Slide(self.section, "claim", cell=_rich_only(cell)))
-        elif source.startswith("# parity:"):
-            code = re.sub(r"^# parity:.*\n", "", source, flags=re.M)
-            if len(code.splitlines()) <= LONGEST_CODE:
-                self.slides.append(Slide(self.section, "code", code=code))
+        elif source.startswith("# parity:") and fits:
+            self.slides.append(Slide(self.section, "code", code=code))
 
 
 def _rich_only(cell: NotebookNode) -> NotebookNode:

@@ -8,6 +8,7 @@ import html
 import re
 import shutil
 import sys
+from collections.abc import Collection
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -15,14 +16,12 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from project import ROOT, taught_paths
+from project import ROOT
 from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-import offline_assets
-import site_colours
-import site_fonts
+from aiayn_site import offline_assets, site_colours, site_fonts
 
 OWN = Path(__file__).parent
 REVEAL_FILES = (
@@ -36,7 +35,6 @@ INDEX = (OWN / "index.html").read_text(encoding="utf-8")
 NOTEBOOK_LINK = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 BOOK_LINK = re.compile(r'href="\.\./book/([\w-]+)\.md(#[^"]*)?"')
 LOCAL_LINK = re.compile(r'<a href="#[^"]*">(.*?)</a>', re.DOTALL)
-DECKS = {path.stem for path in taught_paths()}
 STANDING_FOR = "text/html", "image/svg+xml", "text/plain"
 
 
@@ -60,9 +58,15 @@ def place_assets(folder: Path) -> None:
         shutil.copyfile(OWN / name, static / name)
 
 
-def deck_page(slides: list[Slide], chapter: str) -> str:
-    """A deck as one HTML page."""
-    sections = "\n".join(_section(slide) for slide in slides)
+def deck_page(slides: list[Slide], chapter: str, here: Collection[str]) -> str:
+    """A deck as one HTML page.
+
+    Args:
+        slides: What it shows.
+        chapter: The notebook's name.
+        here: The decks that stand beside it. Links to other chapters lead to the site.
+    """
+    sections = _with_links("\n".join(_section(slide) for slide in slides), here)
     return TEMPLATE.replace("{{title}}", html.escape(slides[0].title)).replace(
         "{{sections}}", sections.replace("{{chapter}}", chapter)
     )
@@ -81,14 +85,14 @@ def _section(slide: Slide) -> str:
     tag = "h1" if slide.kind == "title" else "h2"
     parts = [f"<{tag}>{_inline(slide.title)}</{tag}>"] if slide.title else []
     if slide.markdown:
-        parts.append(f'<div class="text">{_rendered(slide.markdown)}</div>')
+        parts.append(f'<div class="text">{rendered(slide.markdown)}</div>')
     if slide.code:
         parts.append(f"<pre><code>{html.escape(slide.code)}</code></pre>")
     if slide.cell is not None:
         parts.append(f'<div class="outputs">{_outputs(slide.cell)}</div>')
     if slide.caption:
-        parts.append(f'<div class="caption">{_rendered(slide.caption)}</div>')
-    notes = _rendered("\n\n".join(slide.notes))
+        parts.append(f'<div class="caption">{rendered(slide.caption)}</div>')
+    notes = rendered("\n\n".join(slide.notes))
     inner = "\n".join(parts)
     return (
         f'<section class="{slide.kind}"><div class="content">\n{inner}\n</div>'
@@ -119,26 +123,25 @@ def _as_formula(self, tokens, place, options, env) -> str:
 READER = _markdown()
 
 
-def _rendered(markdown: str) -> str:
-    return _with_links(READER.render(markdown))
+def rendered(markdown: str) -> str:
+    return LOCAL_LINK.sub(r"\1", READER.render(markdown))
 
 
 def _inline(markdown: str) -> str:
-    return _with_links(READER.renderInline(markdown))
+    return LOCAL_LINK.sub(r"\1", READER.renderInline(markdown))
 
 
-def _with_links(text: str) -> str:
+def _with_links(text: str, here: Collection[str]) -> str:
     """Links lead to the other decks, and to the pages of the site around them."""
     text = NOTEBOOK_LINK.sub(
         lambda link: (
             f'href="{link[1]}.html"'
-            if link[1] in DECKS
+            if link[1] in here
             else f'href="../notebooks/{link[1]}.html{link[2] or ""}"'
         ),
         text,
     )
-    text = BOOK_LINK.sub(r'href="../book/\1.html\2"', text)
-    return LOCAL_LINK.sub(r"\1", text)
+    return BOOK_LINK.sub(r'href="../book/\1.html\2"', text)
 
 
 def _outputs(cell) -> str:

@@ -28,8 +28,9 @@ def additive_attention(
         key: What each position answers to.
         value: What each position has to give: the annotation itself.
         score_weight: v, which sums the hidden units up.
-        mask: True where a query may attend to a key: (queries, keys), or of as many
-            dimensions as the scores; None: everywhere.
+        mask: True where a query may attend to a key, of as many dimensions as the
+            scores, or of two, which are (queries, keys) and never (batch, keys), also
+            where the sizes are equal; None: everywhere.
 
     Raises:
         InputError: Their shapes do not fit together, or the mask is not boolean.

@@ -35,8 +35,9 @@ def scaled_dot_product_attention(
         query: What each position looks for. Leading dimensions broadcast.
         key: What each position answers to.
         value: What each position has to give.
-        mask: True where a query may attend to a key: (queries, keys), or of as many
-            dimensions as the scores; None: everywhere.
+        mask: True where a query may attend to a key, of as many dimensions as the
+            scores, or of two, which are (queries, keys) and never (batch, keys), also
+            where the sizes are equal; None: everywhere.
 
     Raises:
         InputError: Their shapes do not fit together, or the mask is not boolean.
@@ -163,8 +164,9 @@ class MultiHeadAttention(nn.Module):
             query: The sequence that attends.
             key: The sequence that is attended to. None: what the cache holds.
             value: What is averaged, nearly always the same tensor as key.
-            mask: True where a query may attend to a key, of shape (queries, keys) or
-                of four dimensions that broadcast to (batch, heads, queries, keys).
+            mask: True where a query may attend to a key, of four dimensions that
+                broadcast to (batch, heads, queries, keys), or of two, which are
+                (queries, keys) and never (batch, keys), also where the sizes are equal.
             need_weights: Return the attention weights as well.
             cache: Keys and values of earlier positions. Those of this call are
                 appended, and the queries attend to all of them.

@@ -763,29 +763,6 @@ def four_sums() -> list[Svg]:
     return panels
 
 
-def read_back(draws: int = 300, length: int = 16, d: int = 64) -> dict[str, float]:
-    """The share of x that a linear map reads back from attention and from its sum.
-
-    The map is fitted on half of the sentences and tested on the other half.
-    """
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        attention = Attention(1, d).double()
-        x = torch.randn(1, draws, length, d, dtype=torch.float64)
-        with torch.no_grad():
-            update = attention(x)
-    found = {}
-    for name, seen in {"update": update, "sum": normalise(x + update)}.items():
-        seen, known = seen[0], x[0]
-        half = draws // 2
-        fitted = torch.linalg.lstsq(
-            seen[:half].flatten(0, 1), known[:half].flatten(0, 1)
-        ).solution
-        error = (seen[half:] @ fitted - known[half:]).square().mean()
-        found[name] = 1 - (error / known[half:].square().mean()).item()
-    return found
-
-
 # The feed-forward layer.
 
 
@@ -1042,34 +1019,6 @@ def warmup_table(logs: Mapping[str, Tensor]) -> pd.DataFrame:
 
 
 # Two wrong normalisations.
-
-
-def unbiased(x: Tensor, eps: float = 1e-5) -> Tensor:
-    """A layer normalisation that divides the squares by d − 1."""
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return centred / torch.sqrt(x.var(dim=-1, keepdim=True) + eps)
-
-
-def eps_outside(x: Tensor, eps: float = 1e-5) -> Tensor:
-    """A layer normalisation that adds ε to the standard deviation."""
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return centred / (x.std(dim=-1, keepdim=True, correction=0) + eps)
-
-
-def wrong_norms() -> pd.DataFrame:
-    """What the two mistakes give, as a share of the right output."""
-    generator = torch.Generator().manual_seed(0)
-    rows = {}
-    for d in (4, 64, 512):
-        for scale in (1.0, 1e-3):
-            drawn = torch.randn(d, dtype=torch.float64, generator=generator)
-            x = scale * F.layer_norm(drawn, (d,))  # standard deviation: `scale`
-            right = F.layer_norm(x, (d,))
-            rows[f"d = {d}, σ = {scale:g}"] = {
-                "divided by d − 1": (unbiased(x) / right).mean().item(),
-                "ε outside the root": (eps_outside(x) / right).mean().item(),
-            }
-    return pd.DataFrame(rows).T
 
 
 # The claims of §3.1 and §3.3.

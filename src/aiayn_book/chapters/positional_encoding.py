@@ -450,57 +450,6 @@ def cosines(widths: Sequence[int] = (8, 64, 512), pairs: int = 20_000) -> alt.Ch
     )
 
 
-def share_held(table: Tensor) -> Tensor:
-    """The share of a table's variance within its best 1, 2, … dimensions.
-
-    The mean vector is subtracted first: it is the same at every position, so it says
-    nothing about any of them.
-    """
-    variance = torch.linalg.svdvals(table - table.mean(dim=0)).square()
-    return (variance / variance.sum()).cumsum(dim=0)
-
-
-@dataclass(frozen=True)
-class Room:
-    """How many dimensions positions take, and what lies in them."""
-
-    chart: Any
-    """Share of the variance over the number of dimensions."""
-    needed: dict[str, int]
-    """Dimensions that hold 99 % of the variance, by the kind of vector."""
-    of_words: float
-    """The share of random words' variance in the positions' dimensions."""
-
-
-def room(count: int = 100, d_model: int = 512) -> Room:
-    """Compare the encodings of the first positions with as many random vectors."""
-    generator = torch.Generator().manual_seed(9)
-    free = torch.randn(count, d_model, generator=generator, dtype=torch.float64)
-    spaces = {"sinusoids": encode(torch.arange(count), d_model), "random vectors": free}
-    held = {name: share_held(table) for name, table in spaces.items()}
-    rows = [
-        {"dimensions": n, "share of the variance": round(share, 4), "vectors": name}
-        for name, shares in held.items()
-        for n, share in enumerate(shares.tolist(), start=1)
-    ]
-    needed = {name: int((shares < 0.99).sum()) + 1 for name, shares in held.items()}
-    centred = spaces["sinusoids"] - spaces["sinusoids"].mean(dim=0)
-    basis = torch.linalg.svd(centred, full_matrices=False).Vh[: needed["sinusoids"]]
-    words = torch.randn(2000, d_model, generator=generator, dtype=torch.float64)
-    of_words = ((words @ basis.T).square().sum() / words.square().sum()).item()
-    chart = curves(
-        rows,
-        "dimensions",
-        "share of the variance",
-        "vectors",
-        description="Share of the variance of a hundred position vectors that the best "
-        "subspace holds, over its number of dimensions. For the sinusoids it is near "
-        "one from about thirty dimensions on; for random vectors it grows nearly "
-        "straight up to one hundred.",
-    )
-    return Room(chart, needed, of_words)
-
-
 def read_back(d_model: int, words: int = 5000, places: int = 100) -> dict[str, float]:
     """The shares of words and positions that linear maps read from the sum correctly.
 

@@ -471,33 +471,6 @@ def attend(kind: str, query: Tensor, key: Tensor, value: Tensor, w: Tensor) -> A
     )
 
 
-def lookup_task() -> Svg:
-    """Eight pairs, a question, and where the answer comes from."""
-    drawing = Diagram(360, 200)
-    letters, numbers = "cfakmbpe", (7, 2, 9, 4, 7, 1, 5, 3)
-    asked, step = 3, 40
-    first = 80
-    for y, words, role in ((96, letters, "key"), (136, numbers, "value")):
-        for place, word in enumerate(words):
-            drawing.box(
-                first + (step - 4) * place, y, str(word), width=30, height=28, role=role
-            )
-    x = first + (step - 4) * asked
-    drawing.text(52, 96, "keys", anchor="end", role="key")
-    drawing.text(52, 136, "values", anchor="end", role="value")
-    drawing.text(52, 30, "asked", anchor="end", role="query")
-    drawing.box(x, 30, "k", width=30, height=28, role="query")
-    drawing.arrow((x, 45), (x, 81), role="query")
-    drawing.text(x + 12, 62, "which key is equal?", anchor="start")
-    drawing.arrow((x, 151), (x, 172), role="value")
-    drawing.text(x, 186, "answer: 4", bold=True)
-    return drawing.finish(
-        "The look-up task",
-        "Eight pairs of a letter and a number. The letter k is asked for; an arrow "
-        "leads to the equal key, and from the value below it to the answer, 4.",
-    )
-
-
 def recall_batch(generator: torch.Generator) -> list[Tensor]:
     """One batch for each seed: keys, values, asked, answer; all one-hot."""
     shape = (SEEDS, BATCH)
@@ -706,7 +679,7 @@ def score_variances(runs: Runs, rate: float = 0.003) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Divisors:
-    """Figure 4.12 and its numbers, by the name of the divisor."""
+    """Figure 4.11 and its numbers, by the name of the divisor."""
 
     drawing: Svg
     deviation: dict[str, float]

@@ -76,9 +76,9 @@ def _searches() -> list[tuple[Tensor, Tensor, Tensor, int]]:
     generator = seeded(244)
     found = []
     for questions, passages, chapters, best in (
-        (6, 9, 3, 1),
-        (30, 12, 3, 4),
-        (5, 7, 5, 2),
+        (40, 9, 3, 1),
+        (60, 12, 4, 3),
+        (50, 7, 5, 2),
     ):
         scores = torch.randn(questions, passages, generator=generator)
         of_passage = torch.randint(chapters, (passages,), generator=generator)

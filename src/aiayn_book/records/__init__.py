@@ -22,7 +22,8 @@ def load_record(name: str) -> dict[str, Any]:
 
     Returns:
         command and commit, which belong together; where today's package needs
-        another command for the same run, also repeat (see `repeats`). Of Table 3,
+        another command for the same run, also repeat (see `repeats`), and where not
+        all that the command makes was kept, a note. Of Table 3,
         which took more than one, commits and machines, both lists. Of a translator also
         config, log (one dictionary a line of the run's log; the first names the
         machine), test (the score) and samples
