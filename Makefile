@@ -12,11 +12,17 @@ COURSE_VENV := .venv-course
 STARTER := .venv-starter
 STARTER_READY := $(STARTER)/made-from-requirements
 RELEASES ?= newest
+# How uv chooses for `make releases`, beside the newest that fit.
+CHOOSE_lowest := --resolution lowest-direct
+CHOOSE_pinned := --constraint requirements.txt
+# What tests the package, as requirements.txt pins it; some releases of torch refuse the
+# newest setuptools, so that has no pin.
+TESTERS := beartype|hypothesis|ipykernel|packaging|pytest|pytest-xdist
+PACKAGE_TESTS := tests/test_*.py $(addprefix tests/,data fast inference model parsing training)
 COLAB_PYTHON ?=
 CHAPTERS ?=
 MINUTES ?= 2
 PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
-BEGAN := $(shell date +%s)
 RUFF_FORMAT := $(BIN)/ruff format --extend-exclude '*.ipynb' .
 # As narrow as the book's page shows without scrolling.
 RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
@@ -26,7 +32,7 @@ export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help environment book test serve lint types times format pdf bench colab \
-	releases safety kernels audit soak reproducible pins site clean \
+	releases safety links kernels audit soak reproducible pins site clean \
 	course slides rebrand test-course new-enough-python
 
 help: ## list the commands
@@ -37,7 +43,6 @@ book: environment ## execute what has changed and build the site into _build/htm
 	@echo "==> Notebooks: those that are not in the cache"
 	@$(BIN)/python tools/execute.py --stale
 	@$(MAKE) --no-print-directory site
-	@$(BIN)/python tools/record_time.py "make book" --began $(BEGAN) --environment $(VENV)
 	@echo
 	@echo "The book is built: open $(SITE)/index.html, or run 'make serve'."
 
@@ -50,13 +55,14 @@ test: environment ## check style, package, notebooks that changed, site; FULL=1 
 	@$(MAKE) --no-print-directory site
 	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
 	@$(BIN)/python -m pytest tests/site -q -n 2
-	@$(BIN)/python tools/record_time.py "make test" --began $(BEGAN) --environment $(VENV)
 	@echo
 	@$(BIN)/python tools/browser.py && echo "Passed: style, package, notebooks, site." || \
 		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
-serve: environment ## show the site at http://127.0.0.1:8000, rebuilt as you write; PORT=…
-	@$(BIN)/python tools/serve.py --port $(PORT)
+serve: environment ## show the site, rebuilt as you write, at 127.0.0.1:8000/book/index.html; PORT=…
+	@$(BIN)/jupyter-book config sphinx . >/dev/null
+	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild . _build/live -t live -W -n --keep-going -q \
+		--port $(PORT) --ignore '*/.*' --ignore '*/_build/*' --ignore '*/__pycache__/*'
 
 lint: environment ## check code and notebooks; changes nothing
 	@echo "==> Style: ruff, the notebooks' normal form, the workflows"
@@ -68,7 +74,6 @@ lint: environment ## check code and notebooks; changes nothing
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
-	@$(BIN)/python tools/pins.py --check
 	@echo "Style is clean."
 
 types: environment ## check the package's types with pyright (fetches it the first time)
@@ -98,12 +103,24 @@ colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 5 GB); 
 	@$(STARTER)/bin/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
 
 releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 5 GB)
-	@$(STARTER)/bin/python tools/releases.py $(RELEASES)
+	@rm -rf build  # setuptools would take old files from it
+	@$(STARTER)/bin/uv venv --quiet --clear .venv-$(RELEASES)
+	@$(STARTER)/bin/uv pip install --quiet --python .venv-$(RELEASES) $(CHOOSE_$(RELEASES)) \
+		'.[book]' $$(grep -E '^($(TESTERS))==' requirements.txt) 'setuptools>=77'
+	@env -u PYTHONPATH .venv-$(RELEASES)/bin/python -m pytest $(PACKAGE_TESTS) -q -n 2 \
+		--confcutdir tests -p no:cacheprovider
+	@test $(RELEASES) != newest || \
+		$(STARTER)/bin/python tools/colab.py --ready .venv-newest/bin/python
 
-safety: environment ## look for known vulnerabilities of what is installed
+safety: new-enough-python ## look for known vulnerabilities of what is pinned
 	@$(PYTHON) -m venv _build/pip-audit
 	@_build/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	@$(BIN)/python tools/safety.py _build/pip-audit/bin/pip-audit $(VENV)/lib/python*/site-packages
+	@for file in requirements.lock requirements.txt; do \
+		_build/pip-audit/bin/pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
+
+links: environment ## look whether what the book links to elsewhere is still there
+	@$(BIN)/jupyter-book config sphinx . >/dev/null
+	@PYTHONPATH=book/_ext $(BIN)/sphinx-build -b linkcheck -D nb_execution_mode=off -q . _build/links
 
 kernels: environment ## test the GPU's kernels without a GPU, in Triton's interpreter
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
@@ -119,16 +136,23 @@ soak: environment ## kill trainings, damage files, …; MINUTES=… for each par
 	@$(BIN)/python -m tests.soak $(PARTS) --minutes $(MINUTES) --record _build/soak.json
 
 reproducible: environment ## build the site twice from the same outputs and compare the bytes
-	@$(BIN)/python tools/reproducible.py --record _build/reproducible.json
+	@rm -rf _build/twice
+	@for zone in UTC Asia/Kolkata; do \
+		mkdir -p _build/twice/$$zone/_build && \
+		cp -r _build/.jupyter_cache _build/twice/$$zone/_build && \
+		TZ=$$zone $(BIN)/jupyter-book build . --path-output _build/twice/$$zone -W -n --keep-going -q >/dev/null || \
+		exit 1; done
+	@diff -rq _build/twice/UTC/_build/html _build/twice/Asia/Kolkata/_build/html && echo "Both builds are equal."
 
 pins: environment ## find the newest versions and hashes of all that requirements.txt needs
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
-	@$(BIN)/python tools/pins.py
+	@grep -v '^torch==' requirements.txt | $(BIN)/uv pip compile - --quiet --universal --upgrade \
+		--python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+		--custom-compile-command "make pins" --output-file requirements.lock
 
 course: environment ## chapters and assignments for teaching, in _build/course
 	@$(BIN)/python tools/make_course.py
 
-slides: environment ## one deck a chapter, in _build/slides; looked over in a browser
+slides: environment ## one deck a chapter, in _build/html/slides; looked over in a browser
 	@$(BIN)/python tools/execute.py --stale
 	@$(BIN)/python tools/make_slides.py
 	@$(BIN)/python -m pytest tests/slides -q
@@ -151,6 +175,7 @@ clean: ## remove what was built; the environment stays
 site:
 	@echo "==> Site: strict, every warning is an error"
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
+	@$(BIN)/python tools/make_slides.py
 
 environment: $(ENVIRONMENT)
 
@@ -160,18 +185,16 @@ new-enough-python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		f"Python 3.11 or newer is needed, but $(PYTHON) is {v[0]}.{v[1]}: say PYTHON=/path/to/python.")'
 
-$(ENVIRONMENT): requirements.txt requirements-hashed.txt requirements-audit.txt pyproject.toml \
-		| new-enough-python
-	@echo "==> Environment: $(VENV), from requirements.txt (the first time: minutes, and 2 to 5 GB)"
-	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && touch $(VENV)/created; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-hashed.txt
+$(ENVIRONMENT): requirements.txt requirements.lock pyproject.toml | new-enough-python
+	@echo "==> Environment: $(VENV), from requirements.lock (the first time: minutes, and 2 to 5 GB)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-audit.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(STARTER_READY): requirements.txt | new-enough-python
 	@$(PYTHON) -m venv $(STARTER)
 	@$(STARTER)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint requirements.txt nbclient jupyter_client packaging pyyaml
+		--constraint requirements.txt nbclient jupyter_client packaging pyyaml uv
 	@touch $@

@@ -28,7 +28,7 @@ from site_checks import (
     written_pages,
 )
 
-RECORD = ROOT / "book" / "audit.json"
+RECORD = ROOT / "book" / "data" / "audit.json"
 SITE = BUILD / "html"
 LOOKS = [(1280, "light"), (390, "dark")]
 LIMIT = 1_500_000  # bytes of a first load

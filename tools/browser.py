@@ -1,6 +1,6 @@
 """A headless Chromium that reaches the built site and nothing else.
 
-The browser tests and ``tools/screenshot.py`` share it. ``python tools/browser.py`` says
+The browser tests and the tools share it. ``python tools/browser.py`` says
 in its exit status whether there is one.
 """
 

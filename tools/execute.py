@@ -20,7 +20,7 @@ import nbformat
 from jupyter_cache import get_cache
 
 from announce_times import STORE
-from project import BUILD, CACHE, LAST_RUN, ROOT, notebook_paths
+from project import BUILD, CACHE, ROOT, notebook_paths
 
 DIGEST = BUILD / "execution.digest"
 
@@ -30,7 +30,7 @@ def digest(root: Path = ROOT) -> str:
     total = hashlib.sha256(sys.version.encode())
     kinds = {".py", ".json", ".css", ".js"}
     package = (p for p in (root / "src").rglob("*") if p.suffix in kinds)
-    for path in sorted([*package, *root.glob("requirements*.txt")]):
+    for path in sorted([*package, *root.glob("requirements.*")]):
         total.update(path.relative_to(root).as_posix().encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -95,7 +95,7 @@ def run(paths: list[Path]) -> int:
 
 
 def main() -> int:
-    """Run all notebooks, or the stale ones, and note how many it were."""
+    """Run all notebooks, or the stale ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="run every notebook")
@@ -109,7 +109,6 @@ def main() -> int:
     chosen = paths if everything else stale(paths)
     print(f"Running {len(chosen)} of {len(paths)} notebooks.", flush=True)
     status = run(chosen) if chosen else 0
-    LAST_RUN.write_text(json.dumps({"ran": len(chosen), "of": len(paths)}))
     return status
 
 

@@ -81,7 +81,7 @@ def main() -> int:
     write_nbgrader(assignments, folder / "nbgrader")
     write_otter(assignments, folder / "otter", repository()[0])
     wheel = build_wheel(folder)
-    archive = write_classroom(folder, wheel, BUILD / "html", BUILD / "slides")
+    archive = write_classroom(folder, wheel, BUILD / "html")
     exercises = [e for assignment in assignments for e in assignment.exercises]
     print(f"{len(exercises)} exercises of {len(assignments)} chapters are in {folder}:")
     print("  student/, instructor/   chapters")

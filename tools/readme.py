@@ -1,4 +1,4 @@
-"""The table of chapters in README.md, written from ``book/chapters.yml``.
+"""The table of chapters in README.md, written from ``book/data/chapters.yml``.
 
 ``python tools/readme.py`` writes it, ``--check`` says whether it is up to date.
 """
@@ -16,7 +16,7 @@ BEGIN, END = "<!-- chapters -->", "<!-- /chapters -->"
 
 def table(root: Path = ROOT) -> str:
     """The chapters as a Markdown table; those that are written are links."""
-    text = (root / "book" / "chapters.yml").read_text(encoding="utf-8")
+    text = (root / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
     lines = ["|  | chapter | paper | question |", "|--:|--|--|--|"]
     for part in yaml.safe_load(text):
         lines.append(f"|  | **{part['title']}** | {part['paper']} |  |")

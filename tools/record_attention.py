@@ -19,7 +19,7 @@ from aiayn.inference.attention_map import cross_attention_map
 from aiayn.storage import read_json, write_json
 from project import ROOT, commit
 
-RECORD = ROOT / "book" / "attention.json"
+RECORD = ROOT / "book" / "data" / "attention.json"
 SENTENCES = (
     "A dog is running through the snow.",
     "Two children are playing football on the beach.",

@@ -24,7 +24,7 @@ def guarded(root: Path = ROOT) -> list[Path]:
         if "mark.costly" in path.read_text(encoding="utf-8")
     )
     package = (root / "src" / "aiayn").rglob("*.py")
-    return sorted([*package, *tests, *root.glob("requirements*.txt")])
+    return sorted([*package, *tests, *root.glob("requirements.*")])
 
 
 def digest(root: Path = ROOT) -> str:

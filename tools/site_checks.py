@@ -44,9 +44,13 @@ for (const token of document.querySelectorAll(".highlight pre span")) {
 
 
 def written_pages(site: Path) -> list[str]:
-    """Every page of the book, as an address below the site's."""
+    """Every page of the book, below the site's address; none that only leads on."""
     found = [*site.glob("book/**/*.html"), *site.glob("notebooks/*.html")]
-    return [path.relative_to(site).as_posix() for path in sorted(found)]
+    return [
+        path.relative_to(site).as_posix()
+        for path in sorted(found)
+        if "window.location.replace" not in path.read_text(encoding="utf-8")
+    ]
 
 
 def broken_links(site: Path, page: str) -> list[str]:

@@ -47,3 +47,12 @@ addEventListener("beforeprint", () => {
     }
   }
 })();
+
+/* The search answers while one types. What it needs comes when its field is first used. */
+addEventListener("focusin", ({ target }) => {
+  if (window.bookSearch || !target.closest?.("form.bd-search")) return;
+  window.bookSearch = {};
+  const script = document.createElement("script");
+  script.src = `${document.documentElement.dataset.content_root}_static/search.js`;
+  document.head.append(script);
+});

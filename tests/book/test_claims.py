@@ -21,7 +21,7 @@ CLAIM = "s3.2.1-variance"
 
 def chapter_names():
     """The notebooks that the book has or plans."""
-    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text())
+    parts = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text())
     return {chapter["name"] for part in parts for chapter in part["chapters"]}
 
 

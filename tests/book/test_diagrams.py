@@ -13,7 +13,9 @@ from aiayn_book import diagrams
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROOT = Path(__file__).resolve().parents[2]
-BLOCKS = yaml.safe_load((ROOT / "book" / "figure.yml").read_text(encoding="utf-8"))
+BLOCKS = yaml.safe_load(
+    (ROOT / "book" / "data" / "figure.yml").read_text(encoding="utf-8")
+)
 LINKS = {name: diagrams.Link(f"to-{name}", name, f"more-{name}") for name in BLOCKS}
 
 
@@ -103,7 +105,9 @@ def test_without_links_the_same_is_drawn():
 
 def test_every_chapter_has_its_place_in_the_figure():
     """The figure is a table of contents: only appendices may be missing from it."""
-    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text(encoding="utf-8"))
+    parts = yaml.safe_load(
+        (ROOT / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
+    )
     chapters = {
         chapter["name"]
         for part in parts

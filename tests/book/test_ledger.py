@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import ledger
 import nbformat
 import pytest
 from docutils import nodes
@@ -12,6 +11,7 @@ from sphinx.application import Sphinx
 
 from aiayn_book import ledger as records
 from aiayn_book.claims import claims, judge
+from aiayn_site import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -173,7 +173,7 @@ def built(tmp_path_factory):
         "# Ledger\n\n```{ledger}\n```\n\n```{toctree}\nnotebooks/04-scaling\n```\n",
         encoding="utf-8",
     )
-    settings = {"extensions": ["myst_parser", "ledger"]}
+    settings = {"extensions": ["myst_parser", "aiayn_site.ledger"]}
     out = source / "out"
     with (source / "warnings").open("w+", encoding="utf-8") as warnings:
         app = Sphinx(

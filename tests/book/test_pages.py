@@ -80,13 +80,28 @@ def test_the_notation_page_explains_every_symbol_of_the_paper(symbol):
 
 def test_questions_belong_to_chapters_of_the_book():
     """Each question once, under a chapter that exists, in the order of the book."""
-    parts = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text())
+    parts = yaml.safe_load((ROOT / "book" / "data" / "chapters.yml").read_text())
     names = [chapter["name"] for part in parts for chapter in part["chapters"]]
-    asked = yaml.safe_load((ROOT / "book" / "questions.yml").read_text("utf-8"))
+    asked = yaml.safe_load(
+        (ROOT / "book" / "data" / "questions.yml").read_text("utf-8")
+    )
     assert [name for name in names if name in asked] == list(asked)
     questions = [item["ask"] for items in asked.values() for item in items]
     assert len(set(questions)) == len(questions)
     assert all(question.endswith("?") for question in questions)
+
+
+def test_questions_have_an_answer_in_one_sentence():
+    """And a place that shows it; the answer can be read in one breath."""
+    asked = yaml.safe_load(
+        (ROOT / "book" / "data" / "questions.yml").read_text("utf-8")
+    )
+    for item in (item for items in asked.values() for item in items):
+        answer = item["answer"].replace("et al.", "et al")
+        assert answer.endswith("."), answer
+        assert not re.search(r"[.?!] ", answer), answer
+        assert len(answer.split()) <= 45, answer
+        assert item["where"]
 
 
 WORK = re.compile(

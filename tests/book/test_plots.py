@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from aiayn.errors import InputError
-from aiayn_book.colours import INK, ROLES
+from aiayn_book.colours import INK, NEUTRAL, ROLES
 from aiayn_book.plots import (
     as_svg,
     attention_map,
@@ -57,6 +57,7 @@ def test_a_map_is_drawn_with_its_text_alternative():
     svg = drawn(a_map())
     assert svg.count(">the</text>") == 2
     assert ">0.75</text>" in svg
+    assert f'stroke="{NEUTRAL.mark}"' in svg  # the frame around it
 
 
 def test_a_map_has_one_scale_and_prints_no_zeros():

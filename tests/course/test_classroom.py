@@ -14,7 +14,7 @@ from make_course import MADE_BY, empty_folder
 @pytest.fixture
 def archive(tmp_path):
     """The archive of a small course, unpacked; returns its folder."""
-    course, site, slides = (tmp_path / name for name in ("course", "site", "none"))
+    course, site = (tmp_path / name for name in ("course", "site"))
     wheel = tmp_path / "aiayn-1.0-py3-none-any.whl"
     wheel.write_bytes(b"a wheel")
     for file in (course / "student" / "01.ipynb", site / "_static" / "a.css"):
@@ -22,13 +22,13 @@ def archive(tmp_path):
         file.write_text(file.name, "utf-8")
     (course / "solutions").mkdir()
     (course / "solutions" / "01.ipynb").write_text("for teachers", "utf-8")
-    with zipfile.ZipFile(write_classroom(course, wheel, site, slides)) as packed:
+    with zipfile.ZipFile(write_classroom(course, wheel, site)) as packed:
         packed.extractall(tmp_path / "there")
     return tmp_path / "there" / NAME
 
 
 def test_everything_but_the_solutions_is_in_the_archive(archive):
-    """Slides that were not made are left out."""
+    """What students need, and the site with its slides."""
     files = {str(p.relative_to(archive)) for p in archive.rglob("*") if p.is_file()}
     assert files == {
         "READ-ME.txt",

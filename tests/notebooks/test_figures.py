@@ -10,7 +10,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PARTS = yaml.safe_load((ROOT / "book" / "chapters.yml").read_text(encoding="utf-8"))
+PARTS = yaml.safe_load(
+    (ROOT / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
+)
 LETTERS = {
     chapter["name"]: chapter["appendix"]
     for part in PARTS

@@ -24,7 +24,7 @@ def axe():
     try:
         axe_script()
     except PackageNotFoundError:
-        missing("axe is not installed: see requirements-audit.txt.")
+        missing("axe is not installed: see requirements.txt.")
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])

@@ -1,4 +1,4 @@
-"""The three things that a reader operates: a chart's slider, the theme, the search."""
+"""The two things that a reader operates in every chapter: a slider, the theme."""
 
 import re
 
@@ -96,7 +96,7 @@ def test_theme_switch_keeps_what_was_chosen_in_a_menu(browser):
 
 
 def test_theme_switch(browser):
-    """The button leads from light to dark, and the page's colour follows."""
+    """The button's menu leads from light to dark, and the page's colour follows."""
     browser.look(1280, "light")
     browser.open("book/index.html")
     light = browser.run("return getComputedStyle(document.body).backgroundColor")
@@ -143,30 +143,8 @@ def test_a_chart_far_below_the_screen_is_printed(browser, page_with_slider):
     assert set(browser.run("return window.printed")) == {True}
 
 
-def test_search_finds_a_page(browser):
-    """The book's own search leads to a page that holds the word."""
-    browser.look(1280, "light")
-    browser.console()
-    browser.open("search.html?q=exercise")
-    hits = "return [...document.querySelectorAll('ul.search a')].map(a => a.href)"
-    # Hits come in one after another, the best first.
-    browser.wait(lambda: any("how-to-use" in hit for hit in browser.run(hits)))
-    assert browser.console() == []
-
-
-def test_search_finds_why_sqrt(browser):
-    """What readers type, and do not find in these words in the text."""
-    browser.look(1280, "light")
-    browser.open("search.html?q=why+sqrt")
-    hits = "return [...document.querySelectorAll('ul.search a')].map(a => a.href)"
-    browser.wait(lambda: browser.run(hits))
-    browser.wait(lambda: "04-scaling" in browser.run(hits)[0])
-
-
 def switch_to(browser, theme: str) -> None:
-    """Press the button until the theme is there (it also passes through 'auto')."""
-    for _ in range(3):
-        browser.run("document.querySelector('.theme-switch-button').click()")
-        if browser.run("return document.documentElement.dataset.theme") == theme:
-            return
-    pytest.fail(f"The theme switch never reached {theme}.")
+    """Choose the theme in the button's menu."""
+    browser.run("document.querySelector('.theme-switch-button').click()")
+    browser.run(f"document.querySelector('.show > li > [data-mode={theme}]').click()")
+    assert browser.run("return document.documentElement.dataset.theme") == theme

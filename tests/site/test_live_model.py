@@ -24,7 +24,7 @@ from aiayn_book.records import load_record
 PAGE = "book/live-model.html"
 SAME = 1e-4  # what the issue asks of the logits
 WIRE = 500_000  # bytes, compressed as a static host does
-EXTRA = 10  # as the page is told: see _ext/live_model.py
+EXTRA = 10  # as the page is told: see _ext/aiayn_site/live_model.py
 
 SENTENCES = [sample.source for sample in generate(400, seed=7, split="test")]
 SHORT = [text for text in SENTENCES if len(text.split()) <= 8]

@@ -4,7 +4,6 @@ import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
 
 from tests.book.conftest import contrast
 
@@ -239,15 +238,125 @@ def test_scale_and_positions_are_switches(live, name):
     assert text(live, "remark")
 
 
-def test_a_thing_to_try_is_translated(live):
-    buttons = live.driver.find_elements(By.CSS_SELECTOR, "[data-live-sentence]")
-    assert buttons
-    for button in buttons:
-        press(live, button)
-        sentence = button.get_attribute("data-live-sentence")
+def test_it_opens_on_the_pronoun_and_its_noun(live):
+    """At the step that writes *sie*, on the head that looks at *cow*; all in view."""
+    assert text(live, "german") == "Die Kuh schläft, weil sie"
+    assert text(live, "later") == " müde ist."
+    shown = table(live)
+    assert "Cross-attention, layer 2, head 2" in text(live, "map-title")
+    assert shown["rows"][-1] == "weil → sie"
+    looks = dict(zip(shown["columns"], shown["numbers"][-1], strict=True))
+    assert int(looks["cow"]) > 90
+    live.look(1440, "light", 900)
+    live.open(PAGE)
+    lowest = live.run(
+        "return Math.max(...document.querySelectorAll('#live-heads svg, #live-map')"
+        ".values().map(map => map.getBoundingClientRect().bottom))"
+    )
+    assert lowest <= 900
+
+
+def test_an_example_is_translated(live):
+    """Three for each model; those of the other one are hidden."""
+    chips = live.driver.find_elements(By.CSS_SELECTOR, "#live-examples button")
+    shown = [chip for chip in chips if chip.is_displayed()]
+    assert (len(chips), len(shown)) == (6, 3)
+    for chip in shown:
+        sentence = chip.text
+        press(live, chip)
         assert element(live, "sentence").get_attribute("value") == sentence
         assert text(live, "german") == translation(live, sentence)
         assert text(live, "notice") == ""
+
+
+EXPERIMENTS = {  # what the button says it does without, and what is found
+    "positions": "both sentences are translated alike",
+    "this head": "3 of 3 translations are different",
+    "the division by √dₖ": "1 of 3 translations are different",
+}
+
+
+@pytest.mark.parametrize("named", EXPERIMENTS)
+def test_an_experiment_is_computed_at_one_press(live, named):
+    """Each cell is what the model writes; what the text claims comes out."""
+    (box,) = live.driver.find_elements(
+        By.CSS_SELECTOR, f".live-experiment[data-named='{named}']"
+    )
+    press(live, box.find_element(By.CSS_SELECTOR, "button"))
+    rows = live.run(
+        "return [...arguments[0].querySelectorAll('tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent))",
+        box,
+    )
+    assert EXPERIMENTS[named] in box.text
+    what = box.get_attribute("data-without")
+    for english, on, off in rows:
+        assert on == translation(live, english)
+        assert off == live.run(
+            "const switches = {scaled: true, positions: true, off: new Set()};"
+            "if (arguments[1] === 'positions') switches.positions = false;"
+            "else if (arguments[1] === 'scale') switches.scaled = false;"
+            "else switches.off.add(arguments[1]);"
+            "return liveModel.translator.translate(arguments[0], switches).text",
+            english,
+            what,
+        )
+    assert live.console() == []
+
+
+def choose(browser, name):
+    press(browser, browser.driver.find_element(By.CSS_SELECTOR, f"[value={name}]"))
+
+
+def test_the_everyday_model_comes_when_it_is_chosen(live):
+    """With its own sentences, its layers, its switches; and the small one is back."""
+    fetched = (
+        "return performance.getEntriesByType('resource')"
+        ".filter(entry => entry.name.includes('/live/everyday/')).length"
+    )
+    assert live.run(fetched) == 0
+    choose(live, "everyday")
+    live.wait(lambda: text(live, "german") == "Ich liebe dich.")
+    assert not element(live, "progress").is_displayed()
+    layers, heads = live.run(
+        "const {config} = liveModel.page.translator;"
+        "return [config.encoderLayers + 2 * config.decoderLayers, config.heads]"
+    )
+    assert f"all {layers * heads} heads" in text(live, "heads-on")
+    type_sentence(live, "where is the train station")
+    expected = live.run(
+        "const {everyday, beamSearch} = liveModel;"
+        "const {tokenizer, transformer} = everyday;"
+        "const ids = [...tokenizer.encode('Where is the train station?'),"
+        "  transformer.config.endId];"
+        "return tokenizer.decode(beamSearch(transformer, ids).tokens)"
+    )
+    assert text(live, "german") == expected
+    assert "Read as: Where is the train station?" in text(live, "notice")
+    choose(live, "grammar")
+    assert text(live, "german") == "Die Kuh schläft, weil sie müde ist."
+    assert "all 24" in text(live, "heads-on")
+    assert live.console() == []
+
+
+def test_a_model_that_cannot_be_fetched_is_said_to_be_missing(live):
+    """And the small grammar goes on."""
+    live.command("Network.setBlockedURLs", urls=["*everyday/3.js*"])
+    try:
+        choose(live, "everyday")
+        live.wait(lambda: "could not be loaded" in text(live, "notice"))
+    finally:
+        live.command("Network.setBlockedURLs", urls=[])
+    type_sentence(live, SENTENCE)
+    assert text(live, "german") == translation(live, SENTENCE)
+
+
+def test_a_map_wider_than_the_screen_says_so(browser):
+    """On a phone; the column that the row looks at is in view."""
+    open_at(browser, 390, "light")
+    assert element(browser, "map-hint").is_displayed()
+    open_at(browser, 1440, "light")
+    assert not element(browser, "map-hint").is_displayed()
 
 
 def test_it_plays_unless_motion_is_unwelcome(live):
@@ -283,20 +392,6 @@ def test_a_press_is_heard_while_steps_go_by(live, control):
     heard = {"button": "ariaPressed === 'true'", "input": "checked === false"}
     assert live.run(f"return {found}.{heard[control]}")
     assert live.run(f"return document.activeElement === {found}")
-
-
-def test_the_menu_shows_an_example_only_while_it_is_the_sentence(live):
-    """So that each can be chosen again after another sentence."""
-    menu = element(live, "example")
-    first, second = live.run(
-        "return [...arguments[0].options].slice(1, 3).map(o => o.text)", menu
-    )
-    assert menu.get_attribute("value") == first
-    type_sentence(live, SENTENCE)
-    assert menu.get_attribute("value") == ""
-    Select(menu).select_by_value(second)
-    assert element(live, "sentence").get_attribute("value") == second
-    assert menu.get_attribute("value") == second
 
 
 def test_german_is_marked_as_german(live):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from audit import LIMIT
-from site_checks import broken_links, elsewhere, weight
+from site_checks import broken_links, elsewhere, weight, written_pages
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")
@@ -145,3 +145,32 @@ def test_page_says_what_it_takes(site, page):
 def test_links_and_anchors_resolve(site, page):
     """Every link inside the site leads to a file, and to an anchor in it."""
     assert broken_links(site, page) == []
+
+
+def test_the_map_lists_every_page_once(site):
+    """And its addresses are those of the site."""
+    text = (site / "sitemap.xml").read_text(encoding="utf-8")
+    listed = re.findall(r"<loc>https://[\w.-]+/[\w.-]+/(.*?)</loc>", text)
+    assert sorted(listed) == written_pages(site)
+
+
+def test_a_page_that_has_moved_leads_to_a_page(site):
+    """Also to the place in it that a link names."""
+    moved = [*site.glob("book/**/*.html"), *site.glob("notebooks/*.html")]
+    moved = {page.relative_to(site).as_posix() for page in moved}
+    for page in moved - set(written_pages(site)):
+        text = (site / page).read_text(encoding="utf-8")
+        (target,) = re.findall(r'var target = "([^"]+)"', text)
+        assert ((site / page).parent / target).is_file()
+
+
+def test_the_page_for_no_page_asks_from_the_top(site):
+    """A host shows it at any address."""
+    text = (site / "404.html").read_text(encoding="utf-8")
+    asked = re.findall(r'(?:href|src)="([^"]+)"', text)
+    prefix = re.search(r'data-content_root="(/[^"]*)"', text)[1]
+    for address in asked:
+        if not re.match(r"#|[a-z]+:", address):
+            path = address.removeprefix(prefix).partition("?")[0].partition("#")[0]
+            assert address.startswith(prefix)
+            assert (site / path).is_file(), address

@@ -1,11 +1,8 @@
 """The policy of each page: kept by the page, in force, also when opened as a file."""
 
 import re
-import threading
 
 import pytest
-
-import serve
 
 # One of each kind: charts with sliders, formulas only, prose, a page with a tool.
 KINDS = ["notebooks/04-scaling.html", "book/notation.html", "book/index.html"]
@@ -64,23 +61,6 @@ def test_the_policy_is_in_force(browser):
     expected = {"script-src-elem", "script-src-attr", "img-src", "script-src"}
     browser.wait(lambda: set(browser.run("return window.refusals")) == expected)
     browser.console()  # it says so too; the next test begins anew
-
-
-def test_a_page_under_its_policy_loads_itself_anew_while_somebody_writes(browser, site):
-    """What `make serve` adds to a page is allowed to run there, and to listen."""
-    builds = serve.Builds()
-    with serve.server(0, builds, site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/{KINDS[2]}"
-        browser.console()
-        browser.driver.get(address)
-        browser.settle()
-        browser.requests()
-        # Again and again, for who listens too late hears of no earlier build.
-        browser.wait(lambda: builds.done() or address in browser.requests())
-        assert [said for said in browser.console() if "Content Security" in said] == []
-        browser.driver.get("about:blank")
-        server.shutdown()
 
 
 def test_no_page_leaves_a_cookie(browser):

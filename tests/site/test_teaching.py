@@ -1,4 +1,4 @@
-"""The page of all exercises: what the menus above the table do."""
+"""The page of all exercises: what the menus above the table do; and the slides."""
 
 import pytest
 
@@ -57,3 +57,14 @@ def test_every_menu_has_a_name(listed):
         ".map(menu => menu.labels.length)"
     )
     assert menus == [1, 1, 1]
+
+
+def test_each_chapter_leads_to_its_slides(site):
+    """And the list of all decks to each of them."""
+    decks = {path.name for path in (site / "slides").glob("*.html")} - {"index.html"}
+    chapters = [page for page in site.glob("notebooks/*.html") if page.name in decks]
+    assert len(chapters) == len(decks) > 20
+    for page in chapters:
+        assert f'href="../slides/{page.name}"' in page.read_text("utf-8")
+    listed = (site / "slides" / "index.html").read_text("utf-8")
+    assert all(f'href="{name}"' in listed for name in decks)

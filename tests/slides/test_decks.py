@@ -4,7 +4,7 @@ import pytest
 
 from tests.site.conftest import ROOT, chromium, missing
 
-SLIDES = ROOT / "_build" / "slides"
+SLIDES = ROOT / "_build" / "html" / "slides"
 WIDTH, HEIGHT = 1280, 720
 # The body is set in 30 px on a slide of 720: shrunk to this, a line is still 1/40 of
 # the height, the least that lecture-hall guides ask for.

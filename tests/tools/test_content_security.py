@@ -3,8 +3,9 @@
 import hashlib
 from base64 import b64encode
 
-import content_security
 import pytest
+
+from aiayn_site import content_security
 
 PAGE = """<!DOCTYPE html>
 <html><head>

@@ -1,18 +1,14 @@
 """When outputs are kept and when they are dropped; how times are filed."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 
 import pytest
-import run_times
 
 import announce_times
 import execute
-import record_time
-import reproducible
+from aiayn_site import run_times
 
 
 @pytest.fixture
@@ -40,6 +36,7 @@ def project(tmp_path, monkeypatch):
         ("src/aiayn/figure.css", True),
         ("src/aiayn/figure.js", True),
         ("requirements.txt", True),
+        ("requirements.lock", True),
         ("README.md", False),
     ],
 )
@@ -61,41 +58,8 @@ def test_long_notebooks_run_first_and_unknown_ones_before_them(tmp_path, monkeyp
     assert in_turn == ["new", "long", "short"]
 
 
-@pytest.mark.parametrize(
-    ("created", "updated", "ran", "case"),
-    [
-        (110, 110, 3, "environment"),
-        (90, 110, 3, None),
-        (90, 90, 3, "all"),
-        (90, 90, 0, "cache"),
-        (90, 90, 1, None),
-    ],
-)
-def test_cases_of_times_are_kept_apart(tmp_path, created, updated, ran, case):
-    """A new environment, all notebooks, none; a mixture is not filed."""
-    for name, when in (("created", created), ("made-from-requirements", updated)):
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (when, when))
-    assert record_time.case(100, tmp_path, ran=ran, of=3) == case
-
-
-def test_recorded_time_is_shown(tmp_path, monkeypatch):
-    """What the tool files is what the page's table reads."""
-    times = tmp_path / "times.json"
-    (tmp_path / "last_run.json").write_text(json.dumps({"ran": 0, "of": 2}))
-    monkeypatch.setattr(record_time, "TIMES", times)
-    monkeypatch.setattr(record_time, "LAST_RUN", tmp_path / "last_run.json")
-    monkeypatch.setattr(record_time.time, "time", lambda: 141.0)
-    words = ["", "make book", "--began", "100", "--environment", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", words)
-    record_time.main()
-    text = run_times.command_table(times).astext()
-    assert "41.0\N{NO-BREAK SPACE}s" in text
-    assert text.count(run_times.UNKNOWN) == 5
-
-
 def test_times_read_well():
-    """Seconds below a hundred, minutes above, a word where nothing is known."""
+    """Seconds below a hundred, minutes above, a dash where nothing is known."""
     assert run_times.as_time(4.23) == "4.2\N{NO-BREAK SPACE}s"
     assert run_times.as_time(185).split() == ["3", "min", "5", "s"]
     assert run_times.as_time(119.6).split() == ["2", "min", "0", "s"]
@@ -138,12 +102,3 @@ def test_a_chapter_that_has_not_run_keeps_its_announced_time(tmp_path, monkeypat
     with pytest.raises(SystemExit, match=r"has not run yet: 'make book' runs it\."):
         announce_times.main()
     assert store.read_bytes() == before
-
-
-def test_two_builds_are_compared_only_when_there_are_outputs(tmp_path, monkeypatch):
-    """Each would run the notebooks itself, and differ in what they took."""
-    monkeypatch.setattr(reproducible, "commit", lambda **_: "1")
-    monkeypatch.setattr(execute, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(sys, "argv", [""])
-    with pytest.raises(SystemExit, match=r"No outputs in the cache of .*'make book'"):
-        reproducible.main()

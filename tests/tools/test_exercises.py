@@ -5,12 +5,11 @@ import json
 import re
 from collections import Counter, defaultdict
 
-import chapters
-import exercises
 import pytest
-import teaching
-from chapters import taught
-from exercises import KINDS, NOTEBOOKS, OPENING, all_exercises
+
+from aiayn_site import chapters, exercises, teaching
+from aiayn_site.chapters import taught
+from aiayn_site.exercises import KINDS, NOTEBOOKS, OPENING, all_exercises
 
 EXERCISES = all_exercises()
 LINK = re.compile(r"\[[^\]]+\]\((?P<file>[^)#]*)#(?P<slug>[^)]+)\)")

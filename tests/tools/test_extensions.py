@@ -7,19 +7,8 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import cut_fonts
-import formulas
-import glossary_links
-import long_lines
-import offline_assets
-import page_description
 import pydata_sphinx_theme
 import pytest
-import site_colours
-import site_fonts
-import style_rules
-import style_sheets
-from callouts import callout, make_callout
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
@@ -27,6 +16,20 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.mdit_to_docutils.base import DocutilsRenderer
 from myst_parser.parsers.mdit import create_md_parser
 from sphinx.addnodes import pending_xref
+
+from aiayn_site import (
+    cut_fonts,
+    formulas,
+    glossary_links,
+    long_lines,
+    offline_assets,
+    page_description,
+    site_colours,
+    site_fonts,
+    style_rules,
+    style_sheets,
+)
+from aiayn_site.callouts import callout, make_callout
 
 
 def parse(markdown):
@@ -301,6 +304,19 @@ def test_only_outputs_are_wrapped():
     long_lines.mark(None, nodes.section("", inputs, outputs), "notebooks/x")
     assert output["classes"] == ["long-lines"]
     assert code["classes"] == []
+
+
+@pytest.mark.parametrize(("columns", "classes"), [(2, ["stacks"]), (3, [])])
+def test_sentences_in_a_table_can_be_read_on_a_phone(columns, classes):
+    """Two columns of them stand below each other; of more, each keeps its width."""
+    texts = [nodes.entry("", nodes.paragraph("", "word " * 30)) for _ in range(2)]
+    texts += [nodes.entry("", nodes.paragraph("", "7")) for _ in range(columns - 2)]
+    body = nodes.tbody("", nodes.row("", *texts))
+    table = nodes.table("", nodes.tgroup("", body, cols=columns))
+    long_lines.mark(None, nodes.section("", table), "book/x")
+    assert table["classes"] == classes
+    wide = [entry["classes"] == ["long-text"] for entry in texts]
+    assert wide == [columns == 3, columns == 3, *[False] * (columns - 2)]
 
 
 def test_a_rule_stays_if_a_page_can_use_it():

@@ -1,6 +1,6 @@
 """What the page of speed says of trainings on a GPU follows from their records."""
 
-import gpu_runs
+from aiayn_site import gpu_runs
 
 
 def a_run(row, seed, perplexity, seconds=20.0):

@@ -4,7 +4,6 @@ import base64
 import json
 from dataclasses import replace
 
-import live_model
 import numpy as np
 import pytest
 import torch
@@ -14,6 +13,7 @@ from aiayn.data.grammar import generate
 from aiayn.model import Transformer, TransformerConfig
 from aiayn_book.live import QuantisedModel, load_quantised
 from aiayn_book.records import load_record
+from aiayn_site import live_model
 
 
 @pytest.fixture(scope="module")

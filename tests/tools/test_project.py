@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import chapters
 import pytest
 import yaml
 
@@ -19,6 +18,7 @@ import record_optimizers
 import record_parsing
 import record_run
 import record_scaling
+from aiayn_site import chapters
 
 
 def test_the_repositorys_address_stands_in_one_place():
@@ -51,11 +51,11 @@ def test_every_notebook_is_a_page_and_a_chapter():
 
 def test_readme_links_what_is_written(tmp_path):
     """The table names all chapters and links those that have a notebook."""
-    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "data").mkdir(parents=True)
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "03-attention.ipynb").touch()
-    text = (project.ROOT / "book" / "chapters.yml").read_text(encoding="utf-8")
-    (tmp_path / "book" / "chapters.yml").write_text(text, encoding="utf-8")
+    text = (project.ROOT / "book" / "data" / "chapters.yml").read_text(encoding="utf-8")
+    (tmp_path / "book" / "data" / "chapters.yml").write_text(text, encoding="utf-8")
     new = readme.updated(f"Above\n{readme.BEGIN}\nold\n{readme.END}\nBelow", tmp_path)
     assert new.startswith("Above\n")
     assert new.endswith("\nBelow")

@@ -8,12 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
-import glossary_page
-import measured_numbers
 import nbformat
 import pytest
-import reference_pages
-import results
 from docutils import nodes
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
@@ -21,6 +17,7 @@ from sphinx.application import Sphinx
 
 from aiayn_book import paper
 from aiayn_book.records import load_record
+from aiayn_site import glossary_page, measured_numbers, reference_pages, results
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
@@ -155,7 +152,7 @@ def test_the_glossary_has_every_term_that_a_chapter_defines():
     for definition in defined - NO_TERM:
         for term in definition.replace(" and ", ", ").split(", "):
             term = term.removesuffix(" of a corpus")
-            assert term in names, f"add '{term}' to book/glossary.yml"
+            assert term in names, f"add '{term}' to book/data/glossary.yml"
 
 
 def test_the_glossary_names_code_that_there_is():
@@ -198,8 +195,9 @@ def test_the_changelog_begins_with_the_package_s_version():
 def shared(tmp_path):
     """A tree with some of the files that many pages are drawn from."""
     names = (
-        "_config.yml", "benchmarks/peers/a.py", "book/glossary.yml",
-        "book/teach/lessons.yml", "book/_ext/a.py", "book/_ext/a.js", "src/aiayn/a.py",
+        "_config.yml", "benchmarks/peers/a.py", "book/data/glossary.yml",
+        "book/teach/lessons.yml", "book/_ext/aiayn_site/a.py",
+        "book/_ext/aiayn_site/a.js", "src/aiayn/a.py",
     )  # fmt: skip
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +231,7 @@ def test_all_pages_are_read_anew_when_what_they_share_changes(
     monkeypatch.setattr(reference_pages, "version_of_shared", lambda: of(tmp_path))
     source = tmp_path / "source"
     source.mkdir()
-    (source / "conf.py").write_text("extensions = ['reference_pages']\n")
+    (source / "conf.py").write_text("extensions = ['aiayn_site.reference_pages']\n")
     (source / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   other\n")
     (source / "other.rst").write_text("Other\n=====\n")
 
@@ -275,6 +273,6 @@ def test_the_last_execution_is_told_in_utc_wherever_it_is_built(
 
 def test_no_term_stands_twice():
     """YAML would keep the last one without a word."""
-    text = (ROOT / "book" / "glossary.yml").read_text(encoding="utf-8")
+    text = (ROOT / "book" / "data" / "glossary.yml").read_text(encoding="utf-8")
     keys = re.findall(r"^(\w[^:]*):$", text, re.MULTILINE)
     assert keys == list(glossary_page.terms())

@@ -6,7 +6,6 @@ import urllib.error
 import urllib.request
 from contextlib import nullcontext, suppress
 
-import audit_table
 import pytest
 
 import audit
@@ -14,6 +13,7 @@ import browser
 import lighthouse
 import site_checks
 from aiayn.storage import read_json, write_json
+from aiayn_site import audit_table
 
 
 def page(folder, name, body):

@@ -7,11 +7,11 @@ from collections import Counter
 
 import nbformat
 import pytest
-import teaching
 import yaml
-from chapters import taught
-from exercises import NOTEBOOKS, all_exercises
 
+from aiayn_site import teaching
+from aiayn_site.chapters import taught
+from aiayn_site.exercises import NOTEBOOKS, all_exercises
 from slides.deck import slides_of
 
 LESSONS = teaching.lessons()
@@ -107,7 +107,7 @@ def test_each_exercise_is_done_once(name):
 
 def test_misconceptions_come_from_readers():
     """Whoever is named asked a question that the book answers."""
-    path = teaching.TEACH.parent / "questions.yml"
+    path = teaching.TEACH.parent / "data" / "questions.yml"
     asked = yaml.safe_load(path.read_text(encoding="utf-8"))
     known = {
         note for items in asked.values() for item in items for note in item["from"]

@@ -1,7 +1,7 @@
 """An archive for a classroom without a network.
 
-It holds the students' chapters, the package as a wheel, the site and the slides where
-they have been built, and `course.on_the_stick` as ``classroom.py``, whose one command
+It holds the students' chapters, the package as a wheel, the site where it has been
+built, and `course.on_the_stick` as ``classroom.py``, whose one command
 gathers beforehand whatever else has to be installed.
 """
 
@@ -26,8 +26,7 @@ Attention Is All You Need, executable: for a classroom without a network
 3. In the lesson:   python classroom.py start
 
 notebooks/   the chapters for students; their corpus is made by the package itself
-html/        the book: open html/index.html (if it was built)
-slides/      one deck a chapter: open slides/index.html (if they were made)
+html/        the book, if it was built: open html/index.html, or html/slides/index.html
 
 Text and figures: CC BY 4.0. Code: MIT licence. LICENSE and LICENSE-text.md say more.
 """
@@ -55,25 +54,23 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def write_classroom(course: Path, wheel: Path, site: Path, slides: Path) -> Path:
+def write_classroom(course: Path, wheel: Path, site: Path) -> Path:
     """Write the archive into the course's folder; returns its path."""
     target = course / f"{NAME}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{NAME}/READ-ME.txt", READ_ME)
-        for file, place in _contents(course, wheel, site, slides):
+        for file, place in _contents(course, wheel, site):
             archive.write(file, f"{NAME}/{place}")
     return target
 
 
-def _contents(
-    course: Path, wheel: Path, site: Path, slides: Path
-) -> Iterator[tuple[Path, str]]:
+def _contents(course: Path, wheel: Path, site: Path) -> Iterator[tuple[Path, str]]:
     """Each file, and where it stands in the archive."""
     yield SCRIPT, "classroom.py"
     yield wheel, wheel.name
     yield ROOT / "LICENSE", "LICENSE"
     yield ROOT / "LICENSE-text.md", "LICENSE-text.md"
-    folders = {"notebooks": course / "student", "html": site, "slides": slides}
+    folders = {"notebooks": course / "student", "html": site}
     for name, folder in folders.items():
         for file in sorted(folder.rglob("*")):
             if file.is_file():

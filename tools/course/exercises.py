@@ -1,7 +1,7 @@
 """The exercises of a chapter, with the cells that they stand in, and their solutions.
 
-Their form is that of ``book/_ext/exercises.py``, which reads their headers here too.
-What stands in code is a folded cell, known by its label *Show solution 3.1*, which
+Their form is that of ``aiayn_site.exercises``, which reads their headers here too. What
+stands in code is a folded cell, known by its label *Show solution 3.1*, which
 `course.solutions` takes apart. Folded parts that are no solutions, hints say, belong
 to the statement.
 """
@@ -17,7 +17,7 @@ from project import ROOT
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-from exercises import MARKS, OPENING, header_of
+from aiayn_site.exercises import MARKS, OPENING, header_of
 
 SOLUTION_FOLDED = re.compile(
     r"<details>\s*<summary>\s*Solution (?P<number>\w+\.\d+) in words</summary>"

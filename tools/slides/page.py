@@ -20,9 +20,7 @@ from slides.deck import Slide
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-import offline_assets
-import site_colours
-import site_fonts
+from aiayn_site import offline_assets, site_colours, site_fonts
 
 OWN = Path(__file__).parent
 REVEAL_FILES = (
@@ -128,16 +126,16 @@ def _inline(markdown: str) -> str:
 
 
 def _with_links(text: str) -> str:
-    """Links lead to the other decks, and to the site where it stands beside them."""
+    """Links lead to the other decks, and to the pages of the site around them."""
     text = NOTEBOOK_LINK.sub(
         lambda link: (
             f'href="{link[1]}.html"'
             if link[1] in DECKS
-            else f'href="../html/notebooks/{link[1]}.html{link[2] or ""}"'
+            else f'href="../notebooks/{link[1]}.html{link[2] or ""}"'
         ),
         text,
     )
-    text = BOOK_LINK.sub(r'href="../html/book/\1.html\2"', text)
+    text = BOOK_LINK.sub(r'href="../book/\1.html\2"', text)
     return LOCAL_LINK.sub(r"\1", text)
 
 

@@ -6,36 +6,53 @@
 
   /** Log-probabilities of the next token. Padding and the start sign are never written. */
   const logProbabilities = (logits, { padId, startId }) => {
-    const greatest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-    const sum = logits.reduce((total, logit) => total + Math.exp(logit - greatest), 0);
+    let greatest = -Infinity;
+    for (const logit of logits) if (logit > greatest) greatest = logit;
+    let sum = 0;
+    for (const logit of logits) sum += Math.exp(logit - greatest);
     const found = Float64Array.from(logits, (logit) => logit - greatest - Math.log(sum));
     found[padId] = found[startId] = -Infinity;
+    return found;
+  };
+
+  /** The places of the greatest numbers, the greatest first, equals in their order. */
+  const greatest = (numbers, count) => {
+    const found = [];
+    for (let place = 0; place < numbers.length; place += 1) {
+      if (found.length === count && numbers[place] <= numbers[found[count - 1]]) continue;
+      let at = found.length;
+      while (at && numbers[place] > numbers[found[at - 1]]) at -= 1;
+      found.splice(at, 0, place);
+      if (found.length > count) found.pop();
+    }
     return found;
   };
 
   /** Each beginning with the tokens that follow it most probably, the best first. */
   const extensions = (beam, scores, count) => {
     const found = beam.flatMap((parent, i) =>
-      [...scores[i].keys()]
-        .sort((a, b) => scores[i][b] - scores[i][a])
-        .slice(0, count)
-        .map((token) => ({ parent, token, total: parent.total + scores[i][token] })),
+      greatest(scores[i], count).map((token) => ({
+        parent,
+        token,
+        total: parent.total + scores[i][token],
+      })),
     );
     return found.sort((a, b) => b.total - a.total).slice(0, count);
   };
 
   /** The best finished output, {tokens, ended}; without its end where none was found. */
-  const beamSearch = (model, source, { size = 4, alpha = 1 } = {}) => {
+  const beamSearch = (model, source, { size = 4, alpha = 1, switches } = {}) => {
     const { startId, endId, extraLength } = model.config;
     const limit = source.length + extraLength;
-    const caches = model.start(model.encode(source).memory);
+    const caches = model.start(model.encode(source, switches).memory);
     let beam = [{ tokens: [], total: 0, caches }];
     const finished = [];
     for (let length = 1; ; length += 1) {
-      const scores = beam.map(({ tokens, caches: own }) => {
-        const { logits } = model.step(tokens.at(-1) ?? startId, length - 1, own);
-        return logProbabilities(logits, model.config);
-      });
+      const states = beam.map(
+        ({ tokens, caches: own }) =>
+          model.read(tokens.at(-1) ?? startId, length - 1, own, switches).state,
+      );
+      const scores = model.logits(states).map((l) => logProbabilities(l, model.config));
       const next = extensions(beam, scores, 2 * size);
       const penalty = lengthPenalty(length, alpha);
       for (const { parent, token, total } of next.slice(0, size)) {

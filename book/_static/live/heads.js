@@ -16,12 +16,22 @@
     constructor(switched) {
       this.switched = switched;
       this.use = "cross";
-      this.layer = 0;
-      this.head = 0;
+      this.layer = 1;
+      this.head = 1;
       find("uses").addEventListener("change", ({ target }) => {
         this.use = target.value;
         this.#draw();
       });
+      const map = find("map"); // on a phone it is wider than the screen
+      new ResizeObserver(() => {
+        find("map-hint").hidden = map.scrollWidth <= map.clientWidth;
+      }).observe(find("map"));
+    }
+
+    /** Another model may have other heads. */
+    forget() {
+      this.placed = undefined;
+      [this.layer, this.head] = [1, 1];
     }
 
     /** Show a translation as far as this step. */
@@ -107,13 +117,22 @@
       return this.use === "decoder" ? readLabels.slice(0, this.step) : sourceLabels;
     }
 
+    /** The row that is being written, and where it looks most, lie inside the box. */
+    #bringIntoView(map, table) {
+      if (map.scrollWidth <= map.clientWidth) return;
+      const cells = [...(table.querySelector(".live-current")?.cells ?? [])].slice(1);
+      const weight = (cell) => Number(cell.style.getPropertyValue("--weight"));
+      const most = cells.reduce((a, b) => (weight(b) > weight(a) ? b : a), cells[0]);
+      if (most) map.scrollLeft = most.offsetLeft - map.clientWidth / 2;
+    }
+
     #drawLarge() {
       const { maps, sourceLabels, readLabels, writtenLabels } = this.result;
       const reads = this.use === "encoder";
       const off = this.off.has(`${this.use}/${this.layer}/${this.head}`);
       find("map-title").textContent =
         `${NAMES[this.use]}, layer ${this.layer + 1}, head ${this.head + 1}: ` +
-        "what each row’s position looks at, in percent." +
+        "where each row looks, in percent." +
         (off ? " This head is off: what it found is not handed on." : "");
       const table = largeMap({
         rows: reads
@@ -125,7 +144,10 @@
         weights: this.#seen(maps[this.use][this.layer][this.head]),
         current: reads ? -1 : this.step - 1,
       });
-      find("map").replaceChildren(table);
+      const map = find("map");
+      map.replaceChildren(table);
+      find("map-hint").hidden = map.scrollWidth <= map.clientWidth;
+      this.#bringIntoView(map, table);
     }
   }
 

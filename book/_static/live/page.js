@@ -2,23 +2,22 @@
    reader types is only ever set as text. */
 "use strict";
 (() => {
-  const { Heads, Translator, make, percent } = window.liveModel;
+  const { EverydayTranslator, Heads, Translator, make, percent } = window.liveModel;
   const CANDIDATES = 4;
   const PACE = 240; // milliseconds a piece while it plays
+  const FIRST_STEP = 6; // where the pronoun of the first sentence is written
   const find = (name) => document.getElementById(`live-${name}`);
   const stillPreferred = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   const german = (text) => make("span", { text, lang: "de" });
 
   class Page {
     constructor(translator) {
+      this.models = { grammar: translator };
       this.translator = translator;
       this.examples = new Map(translator.examples);
       this.switches = { scaled: true, positions: true, off: new Set() };
       this.heads = new Heads(() => this.#translate());
       this.timer = 0;
-      for (const text of this.examples.keys()) {
-        find("example").append(make("option", { text, value: text }));
-      }
       this.#listen();
     }
 
@@ -30,9 +29,10 @@
         this.show(find("sentence").value, { play: true });
       });
       find("sentence").addEventListener("input", () => this.#suggest());
-      find("example").addEventListener("change", ({ target }) => {
-        if (target.value) this.show(target.value, { play: true });
-      });
+      find("models").addEventListener("change", ({ target }) => this.choose(target.value));
+      for (const chip of find("examples").children) {
+        chip.addEventListener("click", () => this.show(chip.textContent, { play: true }));
+      }
       find("step").addEventListener("input", ({ target }) => {
         this.#pause();
         this.#goTo(Number(target.value));
@@ -45,23 +45,42 @@
         });
       }
       find("all-on").addEventListener("click", () => this.allOn());
-      for (const button of document.querySelectorAll("[data-live-sentence]")) {
-        button.addEventListener("click", () => {
-          this.show(button.dataset.liveSentence, { play: true });
-          find("model").focus();
-        });
-      }
     }
 
-    /** Translate this sentence, from its first piece or at once. */
-    show(sentence, { play = false } = {}) {
-      find("sentence").value = sentence;
+    /** Go on with this model; the larger one is fetched when it is first chosen. */
+    async choose(name) {
+      this.#pause();
+      this.chosen = name;
+      if (!this.models[name]) {
+        find("notice").textContent = "";
+        try {
+          const loaded = await window.liveModel.everyday.translator();
+          this.models[name] ??= new EverydayTranslator(loaded);
+        } catch {
+          find("notice").textContent =
+            "The model could not be loaded. Choose it once more, or load the page again.";
+          find("models").querySelector("[value=grammar]").checked = true;
+          return;
+        }
+        if (this.chosen !== name) return; // the reader went back meanwhile
+      }
+      this.translator = this.models[name];
+      for (const chip of find("examples").children) chip.hidden = chip.dataset.liveOf !== name;
+      this.switches.off.clear();
+      this.heads.forget();
+      this.show(find("examples").querySelector(":not([hidden])").textContent);
+    }
+
+    /** Translate what was typed: from its first piece, as far as a step, or whole. */
+    show(typed, { play = false, step = 0 } = {}) {
+      find("sentence").value = typed;
       this.#suggest();
-      const { readable, notice } = this.translator.judge(sentence);
+      const { readable, notice, sentence } = this.translator.judge(typed);
       find("notice").textContent = notice;
       if (!readable) return;
       this.sentence = sentence;
       this.#translate();
+      if (step) this.#goTo(step);
       if (play) this.#play();
     }
 
@@ -85,8 +104,10 @@
 
     #pause() {
       clearInterval(this.timer);
+      const played = this.timer;
       this.timer = 0;
       find("play").textContent = "Play";
+      if (played) this.#goTo(this.step); // what was still to come is shown again
     }
 
     // What is computed
@@ -110,24 +131,14 @@
 
     // What is drawn
 
-    /** What belongs to the text in the field: words to go on with, its place in the menu. */
+    /** Words to go on with after the text in the field. */
     #suggest() {
       const text = find("sentence").value;
-      find("example").value = this.examples.has(text) ? text : "";
       const chips = this.translator.words.suggest(text).map((suggestion) => {
         const chip = make("button", { text: suggestion.word, type: "button" });
         chip.addEventListener("click", (event) => this.#take(suggestion, event));
         return chip;
       });
-      if (!chips.length) {
-        const fresh = make("button", { text: "New sentence", type: "button" });
-        fresh.addEventListener("click", (event) => {
-          find("sentence").value = "";
-          this.#suggest();
-          this.#moveOn(event);
-        });
-        chips.push(fresh);
-      }
       find("next").replaceChildren(...chips);
     }
 
@@ -140,7 +151,7 @@
 
     /** By keyboard one goes on choosing; a finger wants no keyboard on the screen. */
     #moveOn({ detail, pointerType }) {
-      if (detail === 0) find("next").firstElementChild.focus();
+      if (detail === 0) (find("next").firstElementChild ?? find("sentence")).focus();
       else if (pointerType === "mouse") find("sentence").focus();
     }
 
@@ -150,7 +161,11 @@
       const now = steps[step - 1];
       find("step").value = step;
       find("step").setAttribute("aria-valuetext", `${step} of ${steps.length}`);
-      find("german").textContent = this.translator.textOf(steps.slice(0, step)) || "…";
+      const written = this.translator.textOf(steps.slice(0, step));
+      const { text } = this.result;
+      const later = !this.timer && text.startsWith(written) ? text.slice(written.length) : "";
+      find("german").textContent = written || (later ? "" : "…");
+      find("later").textContent = later;
       find("step-text").replaceChildren(
         `Step ${step} of ${steps.length}: it has read the source, ${sourceLabels.length} ` +
           `pieces, and ${step - 1} of its own, and writes `,
@@ -172,7 +187,7 @@
     /** What else could be said: the model's own words unharmed, or the grammar's. */
     #remark() {
       const done = this.step === this.result.steps.length;
-      const right = this.examples.get(this.sentence);
+      const right = this.translator === this.models.grammar && this.examples.get(this.sentence);
       const remarks = [];
       if (done && !this.result.ended) remarks.push("It found no end and was stopped. ");
       if (done && !this.#allAreOn) {
@@ -209,11 +224,67 @@
     return item;
   };
 
+  const ALL = { scaled: true, positions: true, off: [] };
+
+  /** An experiment: a button, and what the model writes with everything on and without
+      one thing, computed when the button is pressed. */
+  const offer = (box, translator) => {
+    const { without, named, sentences } = box.dataset;
+    const changed = { positions: { positions: false }, scale: { scaled: false } };
+    const switched = changed[without] ?? { off: [without] };
+    const write = (sentence, settings) =>
+      translator.translate(sentence, { ...settings, off: new Set(settings.off) }).text;
+    const run = make("button", { text: `Translate with and without ${named}`, type: "button" });
+    const found = make("div", { role: "status" });
+    run.addEventListener("click", () => {
+      const rows = sentences.split("|").map((english) => ({
+        english,
+        on: write(english, ALL),
+        off: write(english, { ...ALL, ...switched }),
+      }));
+      found.replaceChildren(compared(rows, named), make("p", { text: summary(rows, named) }));
+    });
+    box.append(run, found);
+  };
+
+  const compared = (rows, named) => {
+    const table = make("table");
+    const head = table.createTHead().insertRow();
+    for (const text of ["English", "everything on", `without ${named}`]) {
+      head.append(make("th", { text, scope: "col" }));
+    }
+    const body = table.createTBody();
+    for (const { english, on, off } of rows) {
+      const row = body.insertRow();
+      row.append(make("th", { text: english, scope: "row", lang: "en" }));
+      row.append(make("td", { text: on, lang: "de" }));
+      const cell = make("td", { lang: "de" });
+      const [before, after] = [on.split(" "), off.split(" ")];
+      after.forEach((word, i) => {
+        const same = before.length !== after.length || before[i] === word;
+        cell.append(i ? " " : "", make(same ? "span" : "strong", { text: word }));
+      });
+      row.append(cell);
+    }
+    return table;
+  };
+
+  const summary = (rows, named) => {
+    const kinds = (side) => new Set(rows.map((row) => row[side])).size;
+    if (rows.length > 1 && kinds("off") === 1 && kinds("on") > 1) {
+      const all = rows.length === 2 ? "both" : `all ${rows.length}`;
+      return `Without ${named}, ${all} sentences are translated alike.`;
+    }
+    const count = rows.filter(({ on, off }) => on !== off).length;
+    return `${count} of ${rows.length} translations are different without ${named}.`;
+  };
+
   const start = () => {
     performance.mark("live-start");
     const translator = new Translator(window.liveModel.record);
     const page = new Page(translator);
-    page.show(translator.examples[0][0]);
+    page.show(find("examples").firstElementChild.textContent, { step: FIRST_STEP });
+    for (const box of document.querySelectorAll(".live-experiment")) offer(box, translator);
     find("translate").disabled = false;
     performance.mark("live-translated");
     Object.assign(window.liveModel, { translator, page });

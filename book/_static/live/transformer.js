@@ -3,7 +3,7 @@
    tests/site/test_live_model.py holds the two together. */
 "use strict";
 (() => {
-  const { linear, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
+  const { linear, linearOfMany, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
 
   /** Everything on: the model as it was trained. */
   const ALL_ON = { scaled: true, positions: true, off: new Set() };
@@ -80,6 +80,17 @@
 
     /** Read one more token: the logits of the next, and what each head looked at. */
     step(token, position, caches, switches = ALL_ON) {
+      const { state, ...looked } = this.read(token, position, caches, switches);
+      return { logits: this.logits([state])[0], ...looked };
+    }
+
+    /** The logits that follow these states of the last layer. */
+    logits(states) {
+      return linearOfMany(this.embedding, states);
+    }
+
+    /** Read one more token: the last layer's state, and what each head looked at. */
+    read(token, position, caches, switches = ALL_ON) {
       let x = this.embed(token, position, switches);
       const looked = { decoder: [], cross: [] };
       this.decoder.forEach((layer, i) => {
@@ -92,14 +103,15 @@
         looked.decoder.push(self.weights);
         looked.cross.push(cross.weights);
       });
-      return { logits: linear(this.embedding, x), ...looked };
+      return { state: x, ...looked };
     }
 
-    /** Greedy search: the most probable token, until the end sign or the limit.
+    /** Greedy search: the most probable token, until the end sign or the limit; or the
+        tokens that another search has chosen.
 
         Each step says what was read and written, how sure the model was, and the
         logits; maps hold the weights of every layer and head, a row for each query. */
-    translate(source, switches = ALL_ON) {
+    translate(source, switches = ALL_ON, chosen = undefined) {
       const { startId, endId, extraLength } = this.config;
       const { memory, weights } = this.encode(source, switches);
       const caches = this.start(memory);
@@ -109,7 +121,8 @@
       let ended = false;
       while (!ended) {
         const { logits, decoder, cross } = this.step(token, steps.length, caches, switches);
-        const best = this.#mostProbable(logits);
+        const best = chosen ? chosen[steps.length] : this.#mostProbable(logits);
+        if (best === undefined) break; // a search that found no end
         ended = best === endId;
         if (!ended && steps.length + 1 === limit) break; // only the end may stand there
         const probabilities = softmax(logits);

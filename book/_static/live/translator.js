@@ -5,13 +5,13 @@
   const LONGEST = 60; // pieces: a map of more can no longer be read
 
   class Translator {
-    constructor(record) {
+    constructor(record, tokenizer, model) {
       const { config } = record;
       this.config = config;
       this.examples = record.examples;
-      this.tokenizer = new Tokenizer(record.pieces, config);
+      this.tokenizer = tokenizer ?? new Tokenizer(record.pieces, config);
       this.words = new Words(record.followers);
-      this.model = new Transformer(config, unpack(record));
+      this.model = model ?? new Transformer(config, unpack(record));
     }
 
     /** The ids that the encoder reads: the pieces, and the end sign. */
@@ -21,7 +21,7 @@
 
     /** Translate; the result has labels for every axis, and the text. */
     translate(text, switches = ALL_ON) {
-      const result = this.model.translate(this.encode(text), switches);
+      const result = this.search(this.encode(text), switches);
       const label = (id) => this.tokenizer.label(id);
       return {
         ...result,
@@ -30,6 +30,11 @@
         readLabels: result.steps.map(({ read }) => label(read)),
         writtenLabels: result.steps.map(({ token }) => label(token)),
       };
+    }
+
+    /** The book's own model writes greedily. */
+    search(source, switches) {
+      return this.model.translate(source, switches);
     }
 
     textOf(steps) {
@@ -44,7 +49,8 @@
         .map(([id, probability]) => ({ label: this.tokenizer.label(id), probability }));
     }
 
-    /** What to tell the reader about a sentence, if anything; and whether it can be read. */
+    /** What to tell the reader about a sentence, if anything; whether it can be read, and
+        the sentence as it is read. */
     judge(text) {
       const ids = this.tokenizer.encode(text);
       if (!ids.length) return { readable: false, notice: "Type a sentence, or choose one." };
@@ -57,7 +63,7 @@
         };
       }
       const notices = [this.#strangeCharacters(text), this.#strangeWords(text), shape(text)];
-      return { readable: true, notice: notices.filter(Boolean).join(" ") };
+      return { readable: true, sentence: text, notice: notices.filter(Boolean).join(" ") };
     }
 
     #strangeCharacters(text) {
@@ -90,5 +96,30 @@
       : "Every sentence of its training ended in . or ?; this one does not.";
   };
 
-  window.liveModel.Translator = Translator;
+  /** The model of everyday sentences, once it has come. It keeps four beginnings, and its
+      maps show how the best one was written. */
+  class EverydayTranslator extends Translator {
+    constructor({ index, tokenizer, transformer }) {
+      super({ config: index.config, examples: [], followers: {} }, tokenizer, transformer);
+    }
+
+    search(source, switches) {
+      const { beamSearch } = window.liveModel;
+      const { tokens, ended } = beamSearch(this.model, source, { switches });
+      const chosen = ended ? [...tokens, this.config.endId] : tokens;
+      return this.model.translate(source, switches, chosen);
+    }
+
+    judge(text) {
+      const { remarks, tidy, tooLong } = window.liveModel.everyday;
+      const sentence = tidy(text);
+      if (!sentence) return { readable: false, notice: "Type a sentence, or choose one." };
+      const long = tooLong(this.encode(sentence));
+      if (long) return { readable: false, notice: long };
+      const notice = remarks(text, sentence, this).join(" ");
+      return { readable: true, sentence, notice };
+    }
+  }
+
+  Object.assign(window.liveModel, { EverydayTranslator, Translator });
 })();

@@ -77,7 +77,8 @@ def gpu_options(sums_over_keys: bool) -> dict[str, bool]:
     }
     try:
         from torch._inductor import list_options
-    except ImportError:  # private: a torch may lack it
+
+        known = set(list_options())
+    except (ImportError, AttributeError, TypeError):  # private: a torch may lack it
         return {}
-    known = set(list_options())
     return {name: value for name, value in wanted.items() if name in known}

@@ -1,6 +1,5 @@
 """Chapter 3, attention: its drawings, its measurements, its claims (§3.2, §3.2.1)."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,71 +88,6 @@ def soft_lookup(*, phone: bool = False) -> Svg:
         "A query of four numbers is compared with the keys of cat, drinks and milk. "
         "The scores are 2, 0 and 1, the weights 0.67, 0.09 and 0.24. The answer, 6.7 "
         "and 2.4, is the mean of the three values under these weights.",
-    )
-
-
-def angle_and_length() -> list[Svg]:
-    """What the dot product depends on: two drawings of arrows."""
-    origin, unit = (84, 196), 78
-
-    def tip(degrees: float, length: float) -> tuple[float, float]:
-        turn = math.radians(degrees)
-        return (
-            origin[0] + unit * length * math.cos(turn),
-            origin[1] - unit * length * math.sin(turn),
-        )
-
-    panels = []
-    for title, keys in (
-        ("Keys of one length", [(20, 1.5), (60, 1.5), (90, 1.5), (120, 1.5)]),
-        ("A long key and a short one", [(12, 1.0), (60, 2.2)]),
-    ):
-        drawing = Diagram(330, 226)
-        drawing.text(165, 12, title, bold=True)
-        drawing.arrow(origin, tip(0, 2), role="query", width=3)
-        drawing.text(tip(0, 2)[0] - 4, origin[1] + 16, "query, length 2", anchor="end")
-        for degrees, length in keys:
-            x, y = tip(degrees, length)
-            dot = 2 * length * math.cos(math.radians(degrees))
-            drawing.arrow(origin, (x, y), role="key", width=3)
-            words = f"{dot:.1f}".replace("-0.0", "0.0").replace("-", "−")
-            drawing.text(x + 6, y - 9, words, anchor="start", role="key", bold=True)
-        panels.append(
-            drawing.finish(
-                f"Dot products: {title.lower()}",
-                "A query to the right and keys as arrows, each with its dot product "
-                "with the query.",
-            )
-        )
-    return panels
-
-
-def soft_to_hard(lengths: Sequence[int] = (0, 1, 3, 10, 30)) -> Svg:
-    """Ever longer queries for the cat's legs, and one that asks for a sparrow."""
-    codes = torch.eye(3)  # no key is like another
-    legs = torch.tensor([[4.0], [2.0], [0.0]])
-    queries = [[length, 0, 0] for length in lengths] + [[2, 9, 0]]
-    answers, weights = scaled_dot_product_attention(
-        torch.tensor(queries, dtype=torch.float32), codes, legs
-    )
-    drawing = Diagram(360, 40 + 30 * len(queries))
-    drawing.text(322, 13, "answer", bold=True)
-    drawing.grid(
-        186,
-        25 + 15 * len(queries),
-        weights,
-        cell=64,
-        tall=30,
-        rows=[*(f"length {length}" for length in lengths), "a sparrow"],
-        columns=["cat", "bird", "snake"],
-    )
-    for row, answer in enumerate(answers[:, 0].tolist()):
-        drawing.text(322, 40 + 30 * row, f"{answer:.2f}", bold=True)
-    return drawing.finish(
-        "From soft to hard",
-        "Weights of cat, bird and snake and the answer, for queries along the key of "
-        "cat that become longer: from one third each and 2.00 legs to 1.00 and 4.00. "
-        "For a sparrow, nearly all weight is on bird.",
     )
 
 
@@ -397,8 +331,9 @@ def settle_attention(attention: Attention) -> None:
         holds=same_order and inside.all().item() and off_one < 1e-12,
         expected="weights that rank as the scores do and sum to one, and outputs "
         "within the range of the values",
-        measured=f"same ranking: {same_order}; {inside.sum()} of {inside.numel()} "
-        f"outputs within the values' range; rows sum to one within {off_one:.1g}",
+        measured=f"weights {'rank' if same_order else 'do not rank'} as the scores do; "
+        f"{inside.sum()} of {inside.numel()} outputs lie within the values' range; "
+        f"each row of weights sums to one within {off_one:.1g}",
         scale="derivation",
     )
 

@@ -460,6 +460,7 @@ def similarities_chart(
         "cosine of the weights",
         "Cosine between the weights of two encoder layers over 100 steps. Patient 9's "
         "begins at one and falls; the correct package's is lower from the start.",
+        values=range(0, 101, 20),
         domain=[0, 1.05],
     )
 
@@ -555,7 +556,7 @@ def _lines(
         if heights
         else alt.Scale(domain=domain)
         if domain
-        else alt.Scale(zero=False)
+        else alt.Scale(zero=True)
     )
     return (
         alt.Chart(alt.Data(values=rows))
@@ -644,7 +645,7 @@ def changes_maps(maps: Mapping[str, Tensor]) -> Svg:
             role="alert" if name.startswith("patient") else "key",
             columns=[str(i + 1) for i in range(len(table))],
         )
-    drawing.text(184, 164, "row: a prediction    column: the changed letter")
+    drawing.text(184, 164, "rows: predictions, columns: changed letters")
     return drawing.finish(
         "Which predictions a changed letter moves",
         "Three maps of five predictions and five letters. Correct: filled below the "

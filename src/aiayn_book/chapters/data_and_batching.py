@@ -883,9 +883,11 @@ def settle_batches(seeds: Sequence[int] = range(3)) -> None:
         expected="no batch above the limit, on average at least "
         f"{1 - room:.0%} of it real tokens on either side, and a mean span of "
         f"at most {bound:.2f} tokens",
-        measured=f"source {share[:, 0].mean():.0%} and target "
-        f"{share[:, 1].mean():.0%} of {limit}; mean span {np.mean(spans):.2f}, "
-        f"where the corpus spans {np.ptp(longer)}; three seeds",
+        measured=f"with a limit of {limit} tokens, batches hold "
+        f"{share[:, 0].mean():.0%} of it in real tokens of the source and "
+        f"{share[:, 1].mean():.0%} in those of the target; lengths within a batch span "
+        f"{np.mean(spans):.2f} tokens on average, those of the corpus "
+        f"{np.ptp(longer)}; three seeds",
         scale="derivation",
     )
 

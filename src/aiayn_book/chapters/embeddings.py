@@ -1007,58 +1007,12 @@ def _map(points: list[dict[str, Any]], title: str, share: float) -> alt.LayerCha
     )
 
 
-# What the last layer costs.
+# Counting.
 
 
 def count(model: nn.Module) -> int:
     """How many parameters a model has."""
     return sum(weight.numel() for weight in model.parameters())
-
-
-def output_costs(
-    vocabularies: Sequence[int] = (1_000, 8_000, 37_000, 250_000),
-) -> list[dict[str, Any]]:
-    """The output layer's share of base's operations, and the logits of a batch.
-
-    Each parameter costs two operations for each token that passes it; look-ups cost
-    none, both sides are equally long, and the scores of attention are left out.
-    """
-    base = TransformerConfig.base(vocab_size=37_000)
-    with torch.device("meta"):
-        inner = count(Transformer(base)) - base.vocab_size * base.d_model
-    rows = []
-    for vocabulary in vocabularies:
-        last = vocabulary * base.d_model
-        gigabytes = 25_000 * vocabulary * 4 / 1e9
-        rows.append(
-            {
-                "vocabulary": f"{vocabulary:,}",
-                "share": last / (inner + last),
-                "gigabytes": gigabytes,
-                "text": f"{last / (inner + last):.0%}, {gigabytes:.1f} GB",
-            }
-        )
-    return rows
-
-
-def cost_chart() -> alt.LayerChart:
-    """The share of the operations as bars, with the memory of the logits."""
-    rows = output_costs()
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y("vocabulary:N", title="tokens", sort=None),
-        x=alt.X(
-            "share:Q",
-            title="output layer's share of the operations",
-            scale=alt.Scale(domain=[0, 1.35]),  # room for the longest label
-            axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
-        ),
-    )
-    numbers = base.mark_text(align="left", dx=5).encode(text="text:N")
-    return alt.layer(base.mark_bar(color=KEY.mark), numbers).properties(
-        width="container",
-        height=32 * len(rows),
-        description="; ".join(f"{r['vocabulary']} tokens: {r['text']}" for r in rows),
-    )
 
 
 # The claims.
@@ -1073,7 +1027,8 @@ def settle_scale(embedding: nn.Module, d_model: int) -> None:
         "s3.4-scale",
         holds=apart == 0,
         expected="what is looked up is √d_model times the row",
-        measured=f"largest difference {apart:.0f} over {len(weight):,} tokens",
+        measured="what is looked up differs from √d_model times the matrix's row by at "
+        f"most {apart:.0f}, over {len(weight):,} tokens",
         scale="derivation",
     )
 
@@ -1090,6 +1045,8 @@ def settle_shared(shared: Transformer, apart: Transformer) -> None:
         "s3.4-shared",
         holds=same and saved == 2 * shared.output_weight.numel(),
         expected="one tensor in three places, so two matrices fewer",
-        measured=f"one tensor: {same}; {saved:,} parameters fewer",
+        measured="the two embeddings and the output layer hold "
+        f"{'one and the same tensor' if same else 'different tensors'}, which saves "
+        f"{saved:,} parameters",
         scale="derivation",
     )

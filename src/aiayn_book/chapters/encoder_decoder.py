@@ -435,10 +435,11 @@ def settle_memory(model: Transformer, source: Tensor, target: Tensor) -> None:
         and apart < 1e-3,
         expected="z is the encoder's output, a vector for each source token, and "
         "all that the decoder reads of the source; it writes one by one",
-        measured=f"x {tuple(source.shape)} → z {tuple(memory.shape)}; with words "
-        f"hidden from the decoder its scores move by {found.words_hidden:.1g}, with "
-        f"another z by {found.memory_swapped:.1g}, and they are then the other "
-        f"sentence's; one token at a time differs by {apart:.1g}",
+        measured=f"tokens of shape {tuple(source.shape)} become a z of shape "
+        f"{tuple(memory.shape)}; with the source's words hidden from the decoder its "
+        f"scores move by {found.words_hidden:.1g}, with another sentence's z by "
+        f"{found.memory_swapped:.1g}, and they are then that sentence's; written one "
+        f"token at a time, they differ by {apart:.1g}",
         scale="derivation",
     )
 

@@ -1,6 +1,5 @@
 """Chapter 2, the first attention: its drawings, experiments and claim (§1, §2)."""
 
-import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -482,22 +481,6 @@ def off_by_one(maps: Sequence[Tensor], data: Sentences) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def weight_on_padding(masked: bool) -> float:
-    """Bahdanau's attention over 7 words and 20 of padding, in a model as it begins."""
-    from aiayn_book.recurrent import RecurrentConfig
-
-    torch.manual_seed(0)
-    model = RecurrentTranslator(RecurrentConfig(vocab_size=50, d_model=8)).eval()
-    source = F.pad(torch.randint(3, 50, (1, 7)), (0, 20))
-    with torch.no_grad():
-        h = model.encode(source)
-        query = model.query_projection(model.init_decode(source).hidden)[:, None]
-        mask = (source != PAD)[:, None] if masked else None
-        keys = model.key_projection(h)
-        weights = additive_attention(query, keys, h, model.score, mask)[1]
-    return weights[0, 0, 7:].sum().item()
-
-
 def sensitivity(
     layer: Callable[[Tensor], Tensor], x: Tensor, tries: int = 8, size: float = 1e-4
 ) -> Tensor:
@@ -522,70 +505,6 @@ def sensitivity(
     change = change.norm(dim=-1).unflatten(0, (tries, words))
     change = change.mean(dim=0).T  # (outputs, words)
     return change / change.sum(dim=-1, keepdim=True)
-
-
-def _annotations(model: RecurrentTranslator) -> Callable[[Tensor], Tensor]:
-    """The trained encoder as a function of embedded words, in float64."""
-    encoder = copy.deepcopy(model.encoder).double()
-    return lambda x: encoder(x)[0]
-
-
-@dataclass
-class Reach:
-    """What moves a trained annotation."""
-
-    rows: list[dict[str, Any]]
-    near: list[float]
-    """The share of a word and its two neighbours, by seed."""
-    even: float
-    """What that share would be if all words counted alike."""
-
-    @property
-    def chart(self) -> alt.LayerChart:
-        """The shares by distance."""
-        chart = curves(
-            self.rows,
-            "distance in words",
-            "share of an annotation",
-            "vector",
-            log_y=True,
-            description="The share that one word at a given distance has in the "
-            "movement of an annotation, on a logarithmic scale, for three trained "
-            "translators. It falls by a large factor with every few words.",
-        )
-        for layer in chart.layer:  # one curve needs no legend
-            layer.encoding.color.legend = None
-            layer.encoding.x.axis = alt.Axis(tickMinStep=1, format="d")
-        chart.layer[-1].encoding.strokeDash.legend = None
-        return chart
-
-
-def annotation_reach(
-    models: Sequence[RecurrentTranslator], data: Sentences, count: int = 20
-) -> Reach:
-    """How much each word moves the annotations of the trained encoders."""
-    eight = [k for k, s in enumerate(data.test) if len(s.source_tokens) == 8][:count]
-    apart = (torch.arange(9)[:, None] - torch.arange(9)).abs()
-    rows, near = [], []
-    for seed, model in enumerate(models):
-        annotate = _annotations(model)
-        torch.manual_seed(seed)
-        with torch.no_grad():
-            embedded = model.embedding(data.x[eight]).double()  # (count, 9, d)
-        felt = torch.stack([sensitivity(annotate, e, tries=4) for e in embedded]).mean(
-            dim=0
-        )
-        rows += [
-            {
-                "vector": "annotation",
-                "seed": seed,
-                "distance in words": d,
-                "share of an annotation": felt[apart == d].mean().item(),
-            }
-            for d in range(9)
-        ]
-        near.append((felt[apart <= 1].sum() / 9).item())
-    return Reach(rows, near, (apart <= 1).sum().item() / 81)
 
 
 def flagged(
@@ -716,44 +635,6 @@ def share_right(table: Any, model: str, words: int, distance: int = 0):
     if distance:
         rows = rows[rows["distance"] == distance]
     return rows.groupby("seed")["right"].mean().tolist()
-
-
-def recall_task(*, attend: bool) -> Svg:
-    """Five words with letters, and how the question reaches them."""
-    words = ["Ann b", "Bob d", "Cy a", "Dee c", "Eve b"]
-    drawing = Diagram(338, 236)
-    title = "With attention" if attend else "With the last state alone"
-    drawing.text(169, 12, title, bold=True)
-    columns = drawing.tokens(169, 212, words, step=66)
-    generator = torch.Generator().manual_seed(3)
-    for place, x in enumerate(columns):
-        drawing.arrow((x, 198), (x, 180), width=1.2)
-        bars = torch.rand(4, generator=generator) + 0.2
-        drawing.bars(x, 162, bars, role="key", width=40, height=32, limit=1.2)
-        if place < 4:
-            drawing.arrow((x + 22, 162), (x + 44, 162))
-    asked, answer = (60, 52), (250, 52)
-    drawing.box(*asked, "Bob?", width=70, height=26, role="query")
-    drawing.box(*answer, "answer: d", width=96, height=26, role="value")
-    if attend:
-        for place, x in enumerate(columns):
-            thick = 4 if place == 1 else 1
-            drawing.arrow((60, 66), (x, 140), role="query", head=False, width=thick)
-        drawing.arrow((columns[1] + 4, 140), (212, 68), role="value", width=3)
-    else:
-        drawing.arrow((95, 52), (228, 110), (296, 140), role="query", head=False)
-        drawing.arrow((columns[4], 142), (264, 68), role="value", width=3)
-    return drawing.finish(
-        f"Recall: {title.lower()}",
-        "Five words, each a name with a letter, are read by a recurrent network. Then "
-        "the letter of Bob is asked for. "
-        + (
-            "The question is compared with the state after every word, and most of "
-            "the answer comes from Bob's."
-            if attend
-            else "Only the state after the last word is left to answer from."
-        ),
-    )
 
 
 def recall_charts(table: Any) -> list[alt.LayerChart]:
@@ -985,178 +866,6 @@ def parts_deleted(writers: Writers) -> Svg:
             f"annotations {reader}, state {writer}: {span([s for _, s in runs])}"
             for (reader, writer), runs in writers.items()
         ),
-    )
-
-
-def decomposable(a: Tensor, b: Tensor, F, G, H) -> Tensor:
-    """Parikh et al. (2016): attend, compare, aggregate."""
-    e = F(a) @ F(b).mT  # attend: (words of a, words of b)
-    for_a = e.softmax(dim=-1) @ b
-    for_b = e.mT.softmax(dim=-1) @ a
-    v_a = G(torch.cat([a, for_a], dim=-1))  # compare
-    v_b = G(torch.cat([b, for_b], dim=-1))
-    both = v_a.sum(dim=-2), v_b.sum(dim=-2)  # aggregate
-    return H(torch.cat(both, dim=-1))
-
-
-def feed_forward(d_in: int, d_out: int) -> nn.Sequential:
-    """Two linear layers, each with a ReLU."""
-    layers = nn.Linear(d_in, d_out), nn.ReLU(), nn.Linear(d_out, d_out)
-    return nn.Sequential(*layers, nn.ReLU())
-
-
-class Decomposable(nn.Module):
-    """Their model for words that are a thing and a colour.
-
-    Args:
-        attend: or give every word the plain mean of the other text.
-        d: the width of a word's vector.
-    """
-
-    def __init__(self, attend: bool = True, d: int = 32) -> None:
-        super().__init__()
-        self.thing = nn.Embedding(8, d // 2)
-        self.colour = nn.Embedding(4, d // 2)
-        self.F = feed_forward(d, d)
-        self.G = feed_forward(2 * d, d)
-        self.H = nn.Sequential(feed_forward(2 * d, d), nn.Linear(d, 2))
-        self.attend = attend
-
-    def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Logits of the two classes for texts of shape (batch, words, 2)."""
-        a, b = self._embed(first), self._embed(second)
-        score = self.F if self.attend else torch.zeros_like
-        return decomposable(a, b, score, self.G, self.H)
-
-    def _embed(self, words: Tensor) -> Tensor:
-        thing, colour = words.unbind(dim=-1)
-        return torch.cat([self.thing(thing), self.colour(colour)], dim=-1)
-
-
-def pairs_of_texts(batch: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Five coloured things, three of them again, and whether one colour is wrong."""
-    things = torch.rand(batch, 8).argsort(dim=1)[:, :5]
-    first = torch.stack([things, torch.randint(4, (batch, 5))], dim=-1)
-    wrong = torch.randint(2, (batch,))
-    second = first[:, :3].clone()
-    another = second[:, 0, 1] + torch.randint(1, 4, (batch,))
-    second[:, 0, 1] = torch.where(wrong == 1, another % 4, second[:, 0, 1])
-    return first[:, torch.randperm(5)], second[:, torch.randperm(3)], wrong
-
-
-def train_decomposable(attend: bool, seed: int, steps: int = 400) -> float:
-    """The share of 2,000 new pairs that are classified right."""
-    torch.manual_seed(seed)
-    model = Decomposable(attend)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3, fused=True)
-    for _ in range(steps):
-        first, second, wrong = pairs_of_texts(64)
-        learn(optimizer, F.cross_entropy(model(first, second), wrong))
-    first, second, wrong = pairs_of_texts(2000)
-    with torch.no_grad():
-        right = model(first, second).argmax(dim=-1) == wrong
-    return right.float().mean().item()
-
-
-def attend_compare_aggregate() -> Svg:
-    """The three steps on two short texts."""
-    first, second = ["red key", "blue cup", "old hat"], ["blue key", "old hat"]
-    weights = torch.tensor([[0.9, 0.05, 0.05], [0.05, 0.05, 0.9]])
-    drawing = Diagram(360, 316)
-    drawing.text(4, 14, "1. attend", anchor="start", italic=True)
-    drawing.grid(206, 78, weights, cell=72, tall=36, rows=second, columns=first)
-    drawing.text(4, 132, "2. compare", anchor="start", italic=True)
-    compared = [(second[0], first[0], "alert"), (second[1], first[2], "value")]
-    for x, (own, other, role) in zip((134, 278), compared, strict=True):
-        drawing.arrow((x, 116), (x, 150))
-        drawing.box(x, 172, f"G({own},\n{other})", width=132, height=42, role=role)
-        drawing.arrow((x, 194), (x, 214), (206, 214), (206, 232))
-    drawing.text(4, 248, "3. aggregate", anchor="start", italic=True)
-    drawing.box(206, 248, "sum", width=70, height=28)
-    drawing.arrow((206, 263), (206, 281))
-    drawing.box(206, 296, "does not follow", width=140, height=28, role="alert")
-    return drawing.finish(
-        "Attend, compare, aggregate",
-        "The second text says blue key, old hat. Blue key attends to red key, and old "
-        "hat to old hat. Each is compared with what it attends to, the comparisons "
-        "are summed, and since the key has another colour, the second text does not "
-        "follow from the first.",
-    )
-
-
-class Asker(nn.Module):
-    """Asks eight letters for one of them, with one function for both sides or two."""
-
-    def __init__(self, shared: bool, d: int = 16) -> None:
-        super().__init__()
-        self.letter, self.colour = nn.Embedding(8, d), nn.Embedding(4, d)
-        self.F_q = feed_forward(d, d)
-        self.F_k = self.F_q if shared else feed_forward(d, d)
-        self.out = nn.Linear(d, 4)
-
-    def forward(
-        self, asked: Tensor, letters: Tensor, colours: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Logits of the colours, (batch, 4), and weights, (batch, 1, 8)."""
-        queries = self.F_q(self.letter(asked))
-        keys = self.F_k(self.letter(letters))
-        weights = (queries @ keys.mT).softmax(dim=-1)
-        return self.out(weights @ self.colour(colours))[:, 0], weights
-
-
-def train_asker(shared: bool, step_on: int, seed: int, steps: int = 600) -> int:
-    """How many of the ring's eight letters find the one `step_on` further."""
-    torch.manual_seed(seed)
-    model = Asker(shared)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3, fused=True)
-    for _ in range(steps):
-        ring = torch.rand(64, 8).argsort(dim=1)
-        colours = torch.randint(4, (64, 8))
-        asked = torch.randint(8, (64, 1))
-        at = (ring == (asked + step_on) % 8).int().argmax(1, keepdim=True)
-        scores, _ = model(asked, ring, colours)
-        learn(optimizer, F.cross_entropy(scores, colours.gather(1, at)[:, 0]))
-    ring = torch.arange(8)
-    with torch.no_grad():
-        every = ring.expand(8, 8)
-        _, weights = model(ring[:, None], every, every % 4)
-    found = weights[:, 0].argmax(dim=-1)
-    return int((found == (ring + step_on) % 8).sum())
-
-
-ASKERS = {"one function": True, "queries and keys": False}
-
-
-def ask_around_the_ring() -> dict[str, list[int]]:
-    """How many letters of eight find their successor, by seed."""
-    return {
-        name: [train_asker(shared, 1, seed) for seed in SEEDS]
-        for name, shared in ASKERS.items()
-    }
-
-
-def ring_drawing() -> Svg:
-    """Eight letters in a ring, each of which asks for the next."""
-    drawing = Diagram(360, 250)
-    names, centre, radius = "abcdefgh", (180, 125), 96
-    turns = [2 * math.pi * i / 8 - math.pi / 2 for i in range(8)]
-    places = [
-        (centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t))
-        for t in turns
-    ]
-    for i, name in enumerate(names):
-        drawing.box(*places[i], name, width=30, height=30)
-        (x0, y0), (x1, y1) = places[i], places[(i + 1) % 8]
-        begin = x0 + 0.3 * (x1 - x0), y0 + 0.3 * (y1 - y0)
-        end = x0 + 0.7 * (x1 - x0), y0 + 0.7 * (y1 - y0)
-        drawing.arrow(begin, end, role="query", width=2)
-    drawing.text(180, 98, "asks for the next", role="query")
-    drawing.text(180, 128, "one F for both sides:")
-    drawing.text(180, 150, "F(a)·F(b) = F(b)·F(a)")
-    return drawing.finish(
-        "A ring of eight letters",
-        "Eight letters in a ring, with an arrow from each to its successor. With one "
-        "function for both sides, the score of a for b is that of b for a.",
     )
 
 

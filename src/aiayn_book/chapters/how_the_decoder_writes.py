@@ -26,7 +26,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from aiayn import Transformer, TransformerConfig, shift_right
 from aiayn.data.grammar import GrammarSample, generate
-from aiayn.inference import greedy_search
 from aiayn_book import settle
 from aiayn_book.colours import NEUTRAL, QUERY
 from aiayn_book.diagrams import Diagram
@@ -285,16 +284,6 @@ def bars(
     )
 
 
-def longest_output(translator: Translator) -> tuple[str, str, int, int]:
-    """The source with the longest output: source, output, its length, its limit."""
-    found = greedy_search(translator.model, translator.sources, bos_id=BOS, eos_id=EOS)
-    place = max(range(len(found)), key=lambda k: len(found[k].tokens))
-    tokens = found[place].tokens
-    limit = len(translator.held_out[place].source_tokens) + 1 + 50
-    source = " ".join(translator.held_out[place].source_tokens)
-    return source, " ".join(translator.in_words(tokens)), len(tokens), limit
-
-
 # What each layer is given
 
 
@@ -549,30 +538,6 @@ def with_cache(model: Transformer, source: Tensor, read: Tensor) -> None:
     cache = model.init_decode(source)
     for tokens in read.T:
         model.decode_step(tokens, cache)
-
-
-def time_three_ways(
-    translator: Translator, sentences: int = 64, rounds: int = 7
-) -> pd.DataFrame:
-    """Milliseconds for the same sentences in one pass, step by step, and cached."""
-    model, some = translator.model, translator.sources[:sentences]
-    read = shift_right(translator.targets[:sentences], BOS)
-    steps = read.size(1)
-    ways = [
-        lambda: model(some, read),
-        lambda: step_by_step(model, some, read),
-        lambda: with_cache(model, some, read),
-    ]
-    # In turn, so that a disturbance of the machine meets all three.
-    taken = torch.tensor([[seconds(way) for way in ways] for _ in range(rounds)])
-    middle = taken.median(dim=0).values
-    table = {
-        "passes": [1, steps, steps],
-        "positions per sentence": [steps, steps * (steps + 1) // 2, steps],
-        "milliseconds": (1000 * middle).round().int().tolist(),
-        "relative": [f"{ratio:.1f} ×" for ratio in middle / middle[0]],
-    }
-    return pd.DataFrame(table, index=["one pass", "step by step", "cached"])
 
 
 def time_per_token(

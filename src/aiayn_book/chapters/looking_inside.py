@@ -48,7 +48,7 @@ from aiayn_book.heads import (
 )
 from aiayn_book.plots import attention_map
 from aiayn_book.plots.theme import require_description
-from aiayn_book.plots.tokens import key_axis, query_axis, widest
+from aiayn_book.plots.tokens import BORDER, key_axis, query_axis, widest
 from aiayn_book.svg import Svg
 
 Samples = Sequence[GrammarSample]
@@ -1210,6 +1210,7 @@ def hidden_word_chart(attribution: Attribution, which: int) -> alt.LayerChart:
     return alt.layer(cells, weak, strong.encode(text=text), frames).properties(
         width=alt.Step(38),
         height=30 * m,
+        view=BORDER,
         usermeta=widest(n, sample.target_tokens),
         description="A table of target words by source words: the bits that each "
         "target word loses when one source word is hidden. Pairs of words that "

@@ -502,38 +502,6 @@ def _table(
         drawing.text(left + cell * (j + 0.5), top - 11, name, role="key")
 
 
-def before_or_after() -> Svg:
-    """The weights of the query 'der': without a mask, masked before, masked after."""
-    drawing = Diagram(360, 214)
-    unmasked = EXPONENTIALS[1] / EXPONENTIALS[1].sum()
-    kept = EXPONENTIALS[1, :2] / EXPONENTIALS[1, :2].sum()
-    bars = [
-        ("No mask", unmasked),
-        ("−∞ before the softmax", kept),
-        ("Zero after the softmax", unmasked[:2]),
-    ]
-    for number, (title, weights) in enumerate(bars):
-        y, left = 46 + 70 * number, 20.0
-        drawing.text(20, y - 33, title, anchor="start", bold=True)
-        for key, weight in enumerate(weights.tolist()):
-            wide = 320 * weight
-            below = 3 if number == 1 else 8
-            words = f"{TARGET[key]}\n{weight * below:.0f}/{below}"
-            role = "weight" if key < 2 else "neutral"
-            drawing.box(left + wide / 2, y, words, width=wide - 3, height=40, role=role)
-            left += wide
-        if left < 339:
-            drawing.frame(left + 2, y - 20, 338 - left, 40)
-            drawing.text((left + 340) / 2, y, "5/8 are missing", role="alert")
-    return drawing.finish(
-        "Before or after the softmax",
-        "Three bars of the weights of the query der. Without a mask: start two "
-        "eighths, der one, Hund four, hat one. With minus infinity before the softmax: "
-        "start two thirds, der one third. With zeros after it: two eighths and one "
-        "eighth, and five eighths are missing.",
-    )
-
-
 def intersection(*, phone: bool = False) -> Svg:
     """The causal rule and the padding rule, and what both permit."""
     causal = causal_mask(4)

@@ -26,7 +26,6 @@ WIDTH = 2 * DRAWERS
 SEEDS = (0, 1, 2)
 BOUND = 1 / 8 + 7 / 8 / 2
 """The most that one mean can get right: equal letters, and one order of the others."""
-LETTERS = "ABCDEFGH"
 
 Draw = Callable[[int, torch.Generator], tuple[Tensor, Tensor, Tensor]]
 Reading = Callable[[Tensor], Tensor]
@@ -212,64 +211,6 @@ def two_sentences() -> list[Svg]:
     return panels
 
 
-def one_head_two_orders() -> alt.Chart:
-    """What arrives from one head, for both orders, under weights that one can set."""
-    share = alt.param(
-        name="share",
-        value=0.5,
-        bind=alt.binding_range(min=0, max=1, step=0.05, name="Weight p of who "),
-    )
-    names = ["cat drinks milk", "milk drinks cat"]
-    rows = [
-        {
-            "sentence": f"{who} drinks {what}",
-            "word": word,
-            "first": word == who,
-            "second": word == what,
-        }
-        for who, what in (("cat", "milk"), ("milk", "cat"))
-        for word in ("cat", "dog", "milk", "tea")
-    ]
-    amount = "datum.first ? share : datum.second ? 1 - share : 0"
-    colours = alt.Scale(domain=names, range=[WEIGHT.mark, NEUTRAL.mark])
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .transform_calculate(amount=amount)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "word:N",
-                title=None,
-                axis=alt.Axis(labelAngle=0),
-                scale=alt.Scale(paddingInner=0.3),
-            ),
-            xOffset=alt.XOffset("sentence:N", sort=names),
-            y=alt.Y(
-                "amount:Q",
-                title="share of the answer",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=5),
-            ),
-            color=alt.Color(
-                "sentence:N",
-                title=None,
-                scale=colours,
-                legend=alt.Legend(symbolType="square", symbolSize=120),
-            ),
-            tooltip=["sentence:N", "word:N", alt.Tooltip("amount:Q", format=".2f")],
-        )
-        .add_params(share)
-        .properties(
-            width="container",
-            height=170,
-            description="Bars of the shares that the words cat, dog, milk and tea have "
-            "in one head's answer, side by side for two sentences. With equal weights "
-            "both sentences have one half for cat and one half for milk. With p above "
-            "one half the subject has the higher bar in either sentence.",
-        )
-    )
-
-
 # Where and what.
 
 
@@ -384,49 +325,6 @@ def held_out(distinct: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """2,000 draws on which every layer is measured."""
     generator = torch.Generator().manual_seed(2017)
     return (draw_distinct if distinct else draw)(2000, generator)
-
-
-def drawers() -> list[Svg]:
-    """One draw of the task: what one mean brings, and what two bring."""
-    letters, wanted = "FDEAHBDF", (6, 2)
-    panels = []
-    for heads in (1, 2):
-        drawing = Diagram(338, 218)
-        places = drawing.tokens(169, 128, list(letters), step=40)
-        for place, x in enumerate(places, start=1):
-            drawing.text(x, 154, str(place), small=True)
-        drawing.text(169, 174, "drawer", italic=True)
-        first, second = (places[place - 1] for place in wanted)
-        asks = f"first: {wanted[0]}, second: {wanted[1]}"
-        if heads == 1:
-            drawing.box(169, 22, asks, width=150, role="query")
-            for x in (first, second):
-                drawing.arrow((169, 37), (x, 113), role="weight")
-                drawing.text((169 + x) / 2 + (26 if x > 169 else -26), 70, "0.5")
-            drawing.text(169, 202, "one head: ½ B and ½ D", bold=True)
-        else:
-            for x, name, ask in (
-                (second, "head 2", "second: 2"),
-                (first, "head 1", "first: 6"),
-            ):
-                drawing.box(x, 22, f"{name}, {ask}", width=130, role="query")
-                drawing.arrow((x, 37), (x, 113), role="weight")
-                drawing.text(x + 8, 74, "1.0", anchor="start")
-            drawing.text(169, 202, "two heads: B, then D", bold=True)
-        panels.append(
-            drawing.finish(
-                "The task with one head" if heads == 1 else "The task with two heads",
-                "Eight drawers hold the letters F, D, E, A, H, B, D, F. The query "
-                "wants drawer 6 first and drawer 2 second. "
-                + (
-                    "One head gives each one half and brings a mean of B and D."
-                    if heads == 1
-                    else "Head 1 attends to drawer 6 and brings B, head 2 to drawer 2 "
-                    "and brings D."
-                ),
-            )
-        )
-    return panels
 
 
 def side_by_side(output: Tensor) -> Tensor:
@@ -1057,87 +955,11 @@ def pairs_chart(fits: Mapping[int, tuple[Tensor, Tensor]]) -> alt.LayerChart:
     )
 
 
-# Two ways to get it wrong.
-
-
-def wrong_split() -> list[Svg]:
-    """What two heads get from three words: a split of each vector, and a reshape."""
-    words = torch.tensor([1.0, 2, 3])[:, None].expand(3, 4)  # which word it is of
-    right_split = words.unflatten(1, (2, 2)).transpose(0, 1)
-    panels = []
-    for title, heads in (
-        ("split: unflatten, transpose", right_split),
-        ("reshape: view(2, 3, 2)", words.reshape(2, 3, 2)),
-    ):
-        drawing = Diagram(338, 176)
-        drawing.text(169, 12, title, bold=True)
-        for x, head in ((110, 0), (256, 1)):
-            drawing.text(x, 40, f"head {head + 1}")
-            rows = ("row 1", "row 2", "row 3") if head == 0 else ()
-            drawing.grid(
-                x,
-                102,
-                heads[head],
-                cell=44,
-                tall=34,
-                limit=4.5,
-                digits=0,
-                rows=rows,
-            )
-        panels.append(
-            drawing.finish(
-                title,
-                "Two tables of three rows and two columns, with the number of the word "
-                "that each number belongs to: "
-                + "; ".join(
-                    f"head {head + 1}: "
-                    + ", ".join("".join(f"{n:.0f}" for n in row) for row in table)
-                    for head, table in enumerate(heads.tolist())
-                )
-                + ".",
-            )
-        )
-    return panels
-
-
-def moved_words() -> dict[str, list[int]]:
-    """Which of six outputs move if only the last word of the queries changes.
-
-    For a right split into four heads, for a reshape in its place, and for heads that
-    are not moved back before they are flattened.
-    """
-
-    def split(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (4, -1)).transpose(1, 2)
-
-    def merge(x: Tensor) -> Tensor:
-        return x.transpose(1, 2).flatten(2)
-
-    variants: dict[str, tuple[Callable, Callable]] = {
-        "right": (split, merge),
-        "reshape": (lambda x: x.reshape(2, 4, 6, -1), merge),
-        "not moved back": (split, lambda x: x.reshape(2, 6, -1)),
-    }
-    x, y = torch.randn(2, 2, 6, 32, generator=torch.Generator().manual_seed(5))
-    changed = x.clone()
-    changed[:, -1] += 1
-    moved = {}
-    for name, (cut, join) in variants.items():
-
-        def layer(query: Tensor, cut: Callable = cut, join: Callable = join) -> Tensor:
-            parts = (cut(each) for each in (query, y, y))
-            return join(scaled_dot_product_attention(*parts)[0])
-
-        off = (layer(x) - layer(changed)).abs().amax(dim=(0, 2))
-        moved[name] = ((off > 1e-6).nonzero().flatten() + 1).tolist()
-    return moved
-
-
 # Claims.
 
 
 def _sample() -> str:
-    return f"{len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
+    return f"one task, {len(SEEDS)} seeds, {len(held_out()[2]):,} draws each"
 
 
 def settle_averaging(
@@ -1157,8 +979,8 @@ def settle_averaging(
         expected="measured: one head finds one drawer (at least 95%), and of two it "
         "knows the pair (at least 95%); by the algebra: it does not know the order "
         "(at most 9/16 both right, if all letters are treated alike)",
-        measured=f"one look-up {shown(alone)}; two: pair known {shown(known)}, both "
-        f"right {shown(one)}",
+        measured=f"with one head, one look-up is right in {shown(alone)}; of two, "
+        f"the pair is known in {shown(known)} and both are right in {shown(one)}",
         sample=_sample(),
         detects=f"{noise:.1%} more right answers than the bound allows",
     )
@@ -1171,7 +993,8 @@ def settle_heads(one: Sequence[float], two: Sequence[float]) -> None:
         holds=min(two) >= 0.95,
         expected="two heads, of half the width each, get both right in at least 95% "
         "for every seed",
-        measured=f"two heads {shown(two)}, one head {shown(one)}",
+        measured=f"both right with two heads in {shown(two)}, with one head in "
+        f"{shown(one)}",
         sample=_sample(),
         detects="fewer than 95% right in any seed",
     )
@@ -1187,8 +1010,8 @@ def settle_one_head(orders: Mapping[str, Sequence[float]]) -> None:
         "most 5%): that is what the algebra says, if weights depend on the drawers "
         "alone and all letters are read alike. Measured: two heads are right in both "
         "nearly always (at least 95%)",
-        measured=f"one head {shown(one)}, two heads {shown(two)}; one head with a "
-        f"hidden layer behind it {shown(hidden)}",
+        measured=f"pairs right in both orders: one head {shown(one)}, two heads "
+        f"{shown(two)}; one head with a hidden layer behind it {shown(hidden)}",
         sample=_sample(),
         detects="5% of the pairs right in both orders in any seed",
     )
@@ -1207,8 +1030,9 @@ def settle_subspaces(layers: Sequence[MultiHeadAttention]) -> None:
         expected="each head reads another part of the query (more than 3/4 of its "
         "score matrix for drawers, where 1/2 is chance and 1 all) and peaks at the "
         "drawer that this part names (at least 95% of queries)",
-        measured=f"at least {smallest:.0%} in its own part; both heads peak where they "
-        f"should in {shown(peaks)} of the queries",
+        measured=f"each head has at least {smallest:.0%} of its score matrix in its "
+        "own part; both heads peak where they should in "
+        f"{shown(peaks)} of the queries",
         sample=_sample(),
         detects="a head that has less than 3/4 of its score matrix in its part",
     )
@@ -1221,8 +1045,8 @@ def settle_equation(gaps: Mapping[str, float]) -> None:
         holds=max(gaps.values()) < 1e-12,  # float64 keeps about 16 digits
         expected="head after head, then concatenated and projected, is what the four "
         "fused products give",
-        measured=", ".join(f"{name} {off:.0e}" for name, off in gaps.items())
-        + " from the loop",
+        measured="from the loop over the heads differ, at most: "
+        + ", ".join(f"{name} by {off:.0e}" for name, off in gaps.items()),
         scale="derivation",
     )
 
@@ -1251,9 +1075,10 @@ def settle_beneficial(scores: Mapping[int, Sequence[float]]) -> None:
         holds=min(several) - max(one) > spread,
         expected="in this task, without a feed-forward layer, 2, 4 and 8 heads beat "
         "one wide head, by more than seeds differ",
-        measured=f"one head {shown(one)}; 2 to 8 heads {shown(several)}; 16 heads of "
-        f"width 1 {shown(scores[16])}. In the paper: {paper.TABLE_3['A h=1'].bleu} "
-        f"BLEU with one head, {paper.TABLE_3['base'].bleu} with eight",
+        measured=f"both right: one head {shown(one)}; 2 to 8 heads "
+        f"{shown(several)}; 16 heads of width 1 {shown(scores[16])}. In the paper: "
+        f"{paper.TABLE_3['A h=1'].bleu} BLEU with one head, "
+        f"{paper.TABLE_3['base'].bleu} with eight",
         sample=_sample(),
         detects=f"a gain larger than the range of the seeds, {spread:.1%}",
     )

@@ -658,8 +658,9 @@ def settle_schedule(rate: Callable[..., float]) -> None:
         and ours == ((0.9, 0.98), 1e-9, 4000, "adam", 0),
         expected="a straight line to step 4,000, then the peak times "
         "√(4000 / step), with Adam at the paper's settings",
-        measured=f"off the line by {rises:.1g} and off the inverse root by "
-        f"{falls:.1g} of the peak; Adam off PyTorch's by {gap:.1g}",
+        measured=f"the rate is off the line by at most {rises:.1g} and off the inverse "
+        f"root by at most {falls:.1g} of the peak; this book's Adam and PyTorch's "
+        f"differ by at most {gap:.1g}",
         scale="derivation",
     )
 

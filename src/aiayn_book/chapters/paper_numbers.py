@@ -354,11 +354,12 @@ def settle_parameters(found: Sequence[Row], counted: Sequence[Way]) -> None:
         "s6.2-parameters",
         holds=ours.near_stated == len(found),
         expected="one vocabulary of about 37,000 gives all the printed counts",
-        measured=f"{right} of {len(found)} rows at V = {STATED:,}, and at most "
-        f"{ours.near_stated} from {STATED - 500:,} to {STATED + 499:,}; "
-        f"{len(ours.fits)} rows with V from {ours.first:,} to {ours.last:,}, all but "
-        f"{missing.name}, which needs {low:,.0f} to {high:,.0f}; no V gives more than "
-        f"{most} rows in any of {1 + len(others)} ways of counting",
+        measured=f"of {len(found)} printed counts, {right} come out with a vocabulary "
+        f"of {STATED:,} entries, and at most {ours.near_stated} with {STATED - 500:,} "
+        f"to {STATED + 499:,}; with {ours.first:,} to {ours.last:,} entries "
+        f"{len(ours.fits)} do, all but that of {missing.name}, which needs {low:,.0f} "
+        f"to {high:,.0f}; no vocabulary gives more than {most}, in any of "
+        f"{1 + len(others)} ways of counting",
         scale="figures",
     )
 

@@ -138,9 +138,10 @@ def settle_order() -> None:
         "s3.5-order",
         holds=by_source < rounding and max(by_target.values()) < rounding,
         expected="without positions, no shuffle of words changes the scores",
-        measured=f"source shuffled: {by_source:.1g}; two earlier target words swapped: "
-        f"{by_target[1]:.1g} with one decoder layer, but {by_target[2]:.1g} with two, "
-        "whose causal mask reveals the order",
+        measured=f"a shuffled source changes the scores by {by_source:.1g}, so of the "
+        "source the sentence is true; two swapped words of the target change them by "
+        f"{by_target[1]:.1g} with one decoder layer, but by {by_target[2]:.1g} with "
+        "two, because the causal mask reveals the order",
         scale="derivation",
     )
 
@@ -257,8 +258,9 @@ def settle_linear(errors: Mapping[int, float]) -> None:
         "s3.5-linear",
         holds=max(errors.values()) < rounding,
         expected="one matrix for each k moves every position by k",
-        measured=f"offsets {', '.join(map(str, errors))} at 2,000 positions: largest "
-        f"error {max(errors.values()):.1g}",
+        measured="one matrix for each of the offsets "
+        f"{', '.join(map(str, errors))} moves all of 2,000 positions, with an error "
+        f"of at most {max(errors.values()):.1g}",
         scale="derivation",
     )
 
@@ -281,8 +283,8 @@ def settle_formula() -> None:
         "s3.5-sinusoids",
         holds=apart < 2**-23,  # numbers up to 1 in float32, rounded once
         expected="even dimensions a sine, odd ones a cosine, as the formula says",
-        measured=f"the library's table is within {apart:.1g} of a loop over "
-        f"{loop.numel():,} numbers",
+        measured="the library's table and the formula, number by number, differ by at "
+        f"most {apart:.1g} in {loop.numel():,} numbers",
         scale="derivation",
     )
     speeds = 10000.0 ** (-torch.arange(0, 512, 2).double() / 512)
@@ -448,57 +450,6 @@ def cosines(widths: Sequence[int] = (8, 64, 512), pairs: int = 20_000) -> alt.Ch
     )
 
 
-def share_held(table: Tensor) -> Tensor:
-    """The share of a table's variance within its best 1, 2, … dimensions.
-
-    The mean vector is subtracted first: it is the same at every position, so it says
-    nothing about any of them.
-    """
-    variance = torch.linalg.svdvals(table - table.mean(dim=0)).square()
-    return (variance / variance.sum()).cumsum(dim=0)
-
-
-@dataclass(frozen=True)
-class Room:
-    """How many dimensions positions take, and what lies in them."""
-
-    chart: Any
-    """Share of the variance over the number of dimensions."""
-    needed: dict[str, int]
-    """Dimensions that hold 99 % of the variance, by the kind of vector."""
-    of_words: float
-    """The share of random words' variance in the positions' dimensions."""
-
-
-def room(count: int = 100, d_model: int = 512) -> Room:
-    """Compare the encodings of the first positions with as many random vectors."""
-    generator = torch.Generator().manual_seed(9)
-    free = torch.randn(count, d_model, generator=generator, dtype=torch.float64)
-    spaces = {"sinusoids": encode(torch.arange(count), d_model), "random vectors": free}
-    held = {name: share_held(table) for name, table in spaces.items()}
-    rows = [
-        {"dimensions": n, "share of the variance": round(share, 4), "vectors": name}
-        for name, shares in held.items()
-        for n, share in enumerate(shares.tolist(), start=1)
-    ]
-    needed = {name: int((shares < 0.99).sum()) + 1 for name, shares in held.items()}
-    centred = spaces["sinusoids"] - spaces["sinusoids"].mean(dim=0)
-    basis = torch.linalg.svd(centred, full_matrices=False).Vh[: needed["sinusoids"]]
-    words = torch.randn(2000, d_model, generator=generator, dtype=torch.float64)
-    of_words = ((words @ basis.T).square().sum() / words.square().sum()).item()
-    chart = curves(
-        rows,
-        "dimensions",
-        "share of the variance",
-        "vectors",
-        description="Share of the variance of a hundred position vectors that the best "
-        "subspace holds, over its number of dimensions. For the sinusoids it is near "
-        "one from about thirty dimensions on; for random vectors it grows nearly "
-        "straight up to one hundred.",
-    )
-    return Room(chart, needed, of_words)
-
-
 def read_back(d_model: int, words: int = 5000, places: int = 100) -> dict[str, float]:
     """The shares of words and positions that linear maps read from the sum correctly.
 
@@ -543,8 +494,9 @@ def settle_sum() -> None:
         holds=equal and off < 1e-5,  # float32 sums of up to 1024 terms
         expected="equal widths, a plain sum, and a projection of the sum is the sum of "
         "the projections",
-        measured="so at widths 256, 512 and 1024; projections agree within a relative "
-        f"{off:.1g}",
+        measured="embeddings and encodings are equally wide at d_model = 256, 512 and "
+        "1024, and a projection of their sum is the sum of their projections, within "
+        f"a relative {off:.1g}",
         scale="derivation",
     )
 
@@ -710,10 +662,11 @@ def settle_look_back(runs: Runs) -> None:
         expected="at positions where it was never asked, a model with sinusoids is "
         f"right in more than 50 %, and one with a table without structure in less than "
         f"{most:.0%}: a blind guess's {guess:.0%} and three standard errors",
-        measured=f"right where never asked, three seeds: sinusoids "
-        f"{span(never['sinusoids'])}, random {span(never['random'])}, learned "
-        f"{span(never['learned'])}; uneven sinusoids, which no rotation moves, "
-        f"{span(never['uneven'])}, so likeness of near positions may be enough",
+        measured="right answers at positions that no question in training was about: "
+        f"sinusoids {span(never['sinusoids'])}, random vectors "
+        f"{span(never['random'])}, a learned table {span(never['learned'])}; uneven "
+        f"sinusoids, which no rotation moves, {span(never['uneven'])}, so likeness of "
+        "near positions may be enough",
         sample=f"three seeds for each table, {trials} questions each",
         detects=f"{most - guess:.1%} more right answers than by a blind guess, in a "
         "seed",
@@ -726,8 +679,9 @@ def settle_look_back(runs: Runs) -> None:
         expected="if the linear function is the reason, sinusoids are learned sooner "
         "than random vectors, and uneven sinusoids, which no one rotation moves, are "
         f"at chance (below {most:.0%}) where the model was never asked",
-        measured=f"steps to 95 %: sinusoids {span(steps['sinusoids'], '')}, random "
-        f"{span(steps['random'], '')}; right where never asked: sinusoids "
+        measured="training steps until 95 % of the answers are right: sinusoids "
+        f"{span(steps['sinusoids'], '')}, random vectors {span(steps['random'], '')}; "
+        "right answers at positions that no question was about: sinusoids "
         f"{span(never['sinusoids'])}, uneven sinusoids {span(never['uneven'])}",
         sample=f"three seeds for each table, {trials} questions each",
         detects=f"{sum(ranges)} steps, the sum of the two ranges, and "

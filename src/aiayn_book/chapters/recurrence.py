@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ from aiayn.model import TokenEmbedding, Transformer, TransformerConfig, shift_ri
 from aiayn.training import Trainer, TrainingConfig
 from aiayn_book import paper
 from aiayn_book.claims import settle
-from aiayn_book.colours import KEY, QUERY, SERIES, VALUE
+from aiayn_book.colours import KEY, QUERY, VALUE
 from aiayn_book.diagrams import Diagram
 from aiayn_book.plots import curves
 from aiayn_book.recurrent import RecurrentConfig, RecurrentTranslator
@@ -192,32 +192,6 @@ def keep_chart() -> alt.LayerChart:
     )
 
 
-def gate() -> Svg:
-    """A gate between the old state and the proposal, number by number."""
-    old = torch.tensor([0.9, -0.7, 0.5, -0.9, 0.6, 0.8])
-    proposal = torch.tensor([-0.6, 0.5, -0.5, 0.7, 0.9, -0.8])
-    share = torch.tensor([1.0, 0.95, 0.5, 0.3, 0.05, 0.0])
-    drawing = Diagram(360, 330)
-    strips = [
-        (48, old, "old state", "hₜ₋₁", "key"),
-        (126, share, "gate z", "0 to 1", "weight"),
-        (204, proposal, "proposal", "h̃", "query"),
-        (286, share * old + (1 - share) * proposal, "new state", "hₜ", "value"),
-    ]
-    drawing.text(164, 10, "keeps", italic=True)
-    drawing.text(306, 10, "replaces", italic=True)
-    for y, vector, name, detail, role in strips:
-        drawing.text(6, y - 9, name, anchor="start", bold=True)
-        drawing.text(6, y + 9, detail, anchor="start", role=role)
-        drawing.bars(236, y, vector, role=role, width=220, height=56, limit=1)
-    return drawing.finish(
-        "A gate keeps some numbers of a state and replaces others",
-        "Four rows of six bars: the old state, the gate, the proposal and the new "
-        "state. Where the gate is one, on the left, the new state is the old one; "
-        "where it is zero, on the right, it is the proposal.",
-    )
-
-
 # The critical path.
 
 
@@ -318,66 +292,9 @@ def settle_sequential(paths: Paths) -> None:
         "nor a convolution's",
         measured="operations that each word adds: "
         + ", ".join(f"{name} {count:g}" for name, count in each.items())
-        + f"; the same from {lengths[0]} to {lengths[-1]} words: {steady}",
+        + f"; {'as many' if steady else 'not as many'} for each word from "
+        f"{lengths[0]} to {lengths[-1]} words",
         scale="derivation",
-    )
-
-
-# The same tokens in longer sentences, on one core.
-
-TOKENS = 2048
-
-
-def seconds(
-    tasks: Mapping[Any, Callable[[], object]], repetitions: int = 5
-) -> dict[Any, float]:
-    """The median time of each task; all of them take turns."""
-    taken: dict[Any, list[float]] = {name: [] for name in tasks}
-    for _ in range(repetitions):
-        for name, task in tasks.items():
-            begin = time.process_time()  # the work of others does not count
-            task()
-            taken[name].append(time.process_time() - begin)
-    return {name: sorted(times)[len(times) // 2] for name, times in taken.items()}
-
-
-def clock(
-    lengths: Sequence[int] = (8, 32, 128, 512), repetitions: int = 9
-) -> dict[tuple[str, int], float]:
-    """Seconds that a layer takes for `TOKENS` tokens, forwards and backwards.
-
-    Returns:
-        By the layer's name and the number of words in each sentence.
-    """
-    layers = new_layers()
-
-    def task(layer: Layer, n: int) -> None:
-        layer(sentences(TOKENS // n, n)).sum().backward()
-
-    tasks = {
-        (name, n): partial(task, layer, n)
-        for n in lengths
-        for name, layer in layers.items()
-    }
-    return seconds(tasks, repetitions)
-
-
-def clock_chart(taken: Mapping[tuple[str, int], float]) -> alt.LayerChart:
-    """Milliseconds over the length of the sentences, both logarithmic."""
-    rows = [
-        {"words in a sentence": n, "milliseconds": 1e3 * time_, "layer": name}
-        for (name, n), time_ in taken.items()
-    ]
-    return curves(
-        rows,
-        "words in a sentence",
-        "milliseconds",
-        "layer",
-        description=f"Time for {TOKENS} tokens over the length of the sentences into "
-        "which they are cut, 8 to 512, both logarithmic, for two recurrent layers, a "
-        "convolution and attention.",
-        log_x=True,
-        log_y=True,
     )
 
 
@@ -469,9 +386,10 @@ def settle_memory(needed: Mapping[str, Mapping[int, float]]) -> None:
         expected="a recurrent layer keeps the same bytes for every token, so that "
         f"{long / short:.0f} times longer sentences leave room for as many times fewer "
         "of them, while the critical path grows with their length",
-        measured=f"from {short} to {long} words: bytes a token differ by {uneven:.1%}, "
-        f"{by_length[long] / by_length[short]:.0f} times fewer sentences fit, and the "
-        f"critical path is {waits[1] / waits[0]:.0f} times longer",
+        measured=f"from {short} to {long} words, the bytes kept for each token differ "
+        f"by {uneven:.1%}, so {by_length[long] / by_length[short]:.0f} times fewer "
+        "sentences fit into one memory, while the critical path becomes "
+        f"{waits[1] / waits[0]:.0f} times longer",
         scale="derivation",
     )
 
@@ -509,8 +427,8 @@ def settle_constraint(counts: pd.DataFrame) -> None:
     share = counts / counts.loc["full"]
     tricks = share.drop(index="full")
     by_trick = [
-        f"{row.Index}: operations × {row.operations:.2f}, "
-        f"critical path × {row.path:.2f}"
+        f"{row.Index}, {row.operations:.2f} times the operations and "
+        f"{row.path:.2f} times the critical path"
         for row in tricks.rename(columns={"critical path": "path"}).itertuples()
     ]
     settle(
@@ -912,27 +830,6 @@ def settle_convolutions(
     )
 
 
-def order_and_reach() -> dict[str, tuple[bool, bool]]:
-    """Whether a layer sees the order, and whether its last output sees the first word.
-
-    A layer sees the order if shuffled words do not simply give shuffled outputs.
-    """
-    layers = new_layers()
-    one_wide = nn.Conv1d(WIDTH, WIDTH, 1)
-    layers["convolution of width 1"] = lambda x: one_wide(x.mT).mT
-    x, order = torch.randn(1, 10, WIDTH), torch.randperm(10)
-    moved = x.clone()
-    moved[0, 0] += 1
-    found = {}
-    with torch.no_grad():
-        for name, layer in layers.items():
-            change = (layer(x[:, order]) - layer(x)[:, order]).abs().max().item()
-            sees = change > 1e-4  # rounding is far below
-            knows = not torch.equal(layer(moved)[0, -1], layer(x)[0, -1])
-            found[name] = sees, knows
-    return found
-
-
 # The race.
 
 COSTS = ["steps", "seconds", "operations", "critical path"]
@@ -1222,93 +1119,4 @@ def settle_faster(race: Race) -> None:
         f"{growth['Transformer']:.1f}-fold for the Transformer: more parallel it is. "
         "The time is the paper's own word: in its Table 2 others cost "
         f"{span(list(costs.values()))} times the base model",
-    )
-
-
-# A timeline.
-
-_R, _RA, _RS = "recurrent", "recurrent + attention", "recurrent + self-attention"
-_C, _CA, _A = "convolution", "convolution + attention", "attention alone"
-KINDS_OF_MODEL = (_R, _RA, _RS, _C, _CA, _A)
-# Left out: the Extended Neural GPU of 2016, which the paper names as well. It is both a
-# convolution and a recurrence, repeated as often as the sentence is long.
-MODELS = (  # first appearance, model, authors, kind
-    ("2014-06", "RNN encoder–decoder", "Cho et al.", _R),
-    ("2014-09", "Sequence to sequence", "Sutskever et al.", _R),
-    ("2014-09", "Align and translate", "Bahdanau et al.", _RA),
-    ("2014-10", "Neural Turing machine", "Graves et al.", _RA),
-    ("2015-03", "Memory networks", "Sukhbaatar et al.", _A),
-    ("2015-08", "Global and local attention", "Luong et al.", _RA),
-    ("2016-01", "LSTM network", "Cheng et al.", _RS),
-    ("2016-06", "Decomposable attention", "Parikh et al.", _A),
-    ("2016-09", "GNMT", "Wu et al.", _RA),
-    ("2016-10", "ByteNet", "Kalchbrenner et al.", _C),
-    ("2017-01", "Mixture of experts", "Shazeer et al.", _RA),
-    ("2017-03", "Structured embedding", "Lin et al.", _RS),
-    ("2017-05", "ConvS2S", "Gehring et al.", _CA),
-    ("2017-05", "Intra-attention", "Paulus et al.", _RS),
-    ("2017-06", "Transformer", "Vaswani et al.", _A),
-)
-
-
-def without_recurrence() -> list[str]:
-    """Models of the timeline before the Transformer that are not recurrent."""
-    return [model for _, model, _, kind in MODELS[:-1] if "recurrent" not in kind]
-
-
-def recurrent_in_table_2() -> tuple[int, int]:
-    """How many rows of Table 2 are recurrent, of those that are not the paper's own."""
-    others = [row.model for row in paper.TABLE_2 if "Transformer" not in row.model]
-    names = ("Deep-Att", "GNMT", "MoE")
-    return sum(model.startswith(names) for model in others), len(others)
-
-
-def timeline() -> alt.Chart:
-    """Sequence models from 2014 to 2017, by month and kind."""
-    rows = [
-        {
-            "year": int(month[:4]) + (int(month[5:]) - 1) / 12,
-            "month": month,
-            "model": model,
-            "authors": authors,
-            "kind": kind,
-        }
-        for month, model, authors, kind in MODELS
-    ]
-    kinds = list(KINDS_OF_MODEL)
-    marks = ["circle", "square", "diamond", "cross", "triangle-up", "triangle-down"]
-    colours = [colour.mark for colour in SERIES]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(filled=True, size=110, opacity=1)
-        .encode(
-            x=alt.X(
-                "year:Q",
-                title=None,
-                scale=alt.Scale(domain=[2014, 2018]),
-                axis=alt.Axis(format="d", tickCount=4),
-            ),
-            y=alt.Y("model:N", title=None, sort=None),
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=kinds, range=colours),
-                legend=alt.Legend(orient="bottom", columns=1, labelLimit=220),
-            ),
-            shape=alt.Shape(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=kinds, range=marks),
-            ),
-            tooltip=["model:N", "authors:N", "month:N", "kind:N"],
-        )
-        .properties(
-            width="container",
-            height=20 * len(MODELS),
-            description="Fifteen models from June 2014 to June 2017 in order of time. "
-            "Recurrent ones, most with attention, from 2014 on. Convolutional: ByteNet "
-            "in 2016 and ConvS2S in 2017. Self-attention in recurrent networks in 2016 "
-            "and 2017. Attention alone: memory networks in 2015, decomposable "
-            "attention in 2016, and the Transformer.",
-        )
     )

@@ -299,12 +299,13 @@ def settle_smoothing() -> None:
         holds=worse > 2 * error and drop < -2 * drop_error,
         expected="a higher plain loss and less confidence, beyond 2 standard "
         "errors, on held-out pairs",
-        measured=f"{pairs} pairs, five seeds: loss {told('loss', ' nats')} (by mixing "
-        f"at most {-math.log(1 - EPSILON):.2f}), confidence "
-        f"{told('confidence', ' points')}. With {FEW} pairs, five seeds, the other way "
-        f"round: loss {sum(few) / len(few):+.2f} ({min(few):+.2f} to {max(few):+.2f}). "
-        "Whether the one causes the other is asked in the section 'Is it only less "
-        "confidence?'",
+        measured=f"with {pairs:,} pairs, the loss changes by {told('loss', ' nats')} "
+        "(an even distribution mixed in would cost at most "
+        f"{-math.log(1 - EPSILON):.2f}) and the confidence by "
+        f"{told('confidence', ' points')}. With {FEW} pairs, five seeds, the loss "
+        f"changes by {sum(few) / len(few):+.2f} ({min(few):+.2f} to {max(few):+.2f}), "
+        "the other way. Whether the one causes the other is asked in the section 'Is "
+        "it only less confidence?'",
         sample=f"five seeds, paired, {len(corpus().german)} held-out pairs",
         detects=f"{smallest_effect(error):.3f} nats and "
         f"{smallest_effect(drop_error):.2f} points of confidence",
@@ -321,7 +322,7 @@ def settle_smoothing() -> None:
         holds=gained if told_apart else None,
         expected="more tokens right and more BLEU, beyond 2 standard errors, in a "
         "test that can see half a point of BLEU",
-        measured=f"{FEW} and {pairs} pairs, five seeds each: "
+        measured=f"with smoothing, over {FEW} and {pairs:,} pairs: "
         + ", ".join(f"{m} {x:+.2f} ± {e:.2f}" for m, (x, e) in better.items())
         + f". Two standard errors of BLEU are {2 * bleu_error:.1f} points",
         sample="ten paired differences, five seeds for each size",
@@ -535,9 +536,9 @@ def settle_dropout() -> None:
         "s5.4-dropout",
         holds=sums_match and max(gaps) < 1e-5 and certain and len(gaps) == 30 + 1,
         expected="2 sums + 6 × 2 + 6 × 3 sub-layers, each before its addition",
-        measured=f"{len(seen)} places; both stacks, rebuilt sub-layer by "
-        f"sub-layer from what was dropped, differ by {max(gaps):.0e}; with "
-        f"p = 0 two passes in training mode are equal: {certain}",
+        measured=f"dropout at {len(seen)} places; both stacks, rebuilt sub-layer by "
+        f"sub-layer from what was dropped, differ by at most {max(gaps):.0e}; with "
+        f"p = 0 two passes in training mode are {'equal' if certain else 'unequal'}",
         scale="derivation",
     )
 

@@ -471,33 +471,6 @@ def attend(kind: str, query: Tensor, key: Tensor, value: Tensor, w: Tensor) -> A
     )
 
 
-def lookup_task() -> Svg:
-    """Eight pairs, a question, and where the answer comes from."""
-    drawing = Diagram(360, 200)
-    letters, numbers = "cfakmbpe", (7, 2, 9, 4, 7, 1, 5, 3)
-    asked, step = 3, 40
-    first = 80
-    for y, words, role in ((96, letters, "key"), (136, numbers, "value")):
-        for place, word in enumerate(words):
-            drawing.box(
-                first + (step - 4) * place, y, str(word), width=30, height=28, role=role
-            )
-    x = first + (step - 4) * asked
-    drawing.text(52, 96, "keys", anchor="end", role="key")
-    drawing.text(52, 136, "values", anchor="end", role="value")
-    drawing.text(52, 30, "asked", anchor="end", role="query")
-    drawing.box(x, 30, "k", width=30, height=28, role="query")
-    drawing.arrow((x, 45), (x, 81), role="query")
-    drawing.text(x + 12, 62, "which key is equal?", anchor="start")
-    drawing.arrow((x, 151), (x, 172), role="value")
-    drawing.text(x, 186, "answer: 4", bold=True)
-    return drawing.finish(
-        "The look-up task",
-        "Eight pairs of a letter and a number. The letter k is asked for; an arrow "
-        "leads to the equal key, and from the value below it to the answer, 4.",
-    )
-
-
 def recall_batch(generator: torch.Generator) -> list[Tensor]:
     """One batch for each seed: keys, values, asked, answer; all one-hot."""
     shape = (SEEDS, BATCH)
@@ -706,7 +679,7 @@ def score_variances(runs: Runs, rate: float = 0.003) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Divisors:
-    """Figure 4.12 and its numbers, by the name of the divisor."""
+    """Figure 4.11 and its numbers, by the name of the divisor."""
 
     drawing: Svg
     deviation: dict[str, float]
@@ -887,8 +860,9 @@ def settle_variance(settle: Settle) -> None:
         "s3.2.1-variance",
         holds=max(mean, variance) < 4,  # eleven widths, two numbers each
         expected="mean 0 and variance dₖ, within 4 standard errors",
-        measured=f"furthest off: the mean by {mean:.1f}, the variance by "
-        f"{variance:.1f} standard errors, dₖ = 1 to 1024, 20,000 pairs each",
+        measured="proved in the chapter; in samples of 20,000 pairs for each of eleven "
+        f"widths from 1 to 1024, the mean is at most {mean:.1f} and the variance at "
+        f"most {variance:.1f} standard errors off",
         scale="derivation",
     )
 
@@ -904,7 +878,8 @@ def settle_same_but_scale(settle: Settle) -> None:
         "s3.2.1-same-but-scale",
         holds=difference < 1e-12,  # float64 keeps sixteen digits
         expected="the same numbers, once the factor is undone",
-        measured=f"largest difference {difference:.0e}",
+        measured="softmax(QKᵀ)V and this book's attention, with the factor undone, "
+        f"differ by at most {difference:.1g}",
         scale="derivation",
     )
 
@@ -932,7 +907,8 @@ def settle_saturation(settle: Settle, found: Sweep) -> None:
         holds=max(median.values()) < 0.01,
         expected="‖J‖ of the median query below 1/100 of that with the factor, at "
         "dₖ = 1024",
-        measured=f"without / with at dₖ = 1024, medians: {listed(median, '.1g')}; "
+        measured="‖J‖ without the factor over that with it, at dₖ = 1024: medians "
+        f"{listed(median, '.1g')}; "
         f"means, which would not pass: {listed(mean, '.2f')}; medians at dₖ = 64: "
         f"{listed(at_64, '.1g')}",
         sample=f"{queries} random queries for each number of keys",
@@ -954,7 +930,7 @@ def settle_scaling(settle: Settle, found: Sweep) -> None:
         holds=all(abs(c - 1) < 0.15 for c in change.values()),
         expected="with the factor, the median ‖J‖ at dₖ = 1024 is that at 16, within "
         "15 %",
-        measured="at dₖ = 1024 over that at 16, with the factor: "
+        measured="median ‖J‖ at dₖ = 1024 over that at 16, with the factor: "
         + ", ".join(f"{c:.2f} ({n} keys)" for n, c in change.items()),
         sample=f"{len(found[32, 1024, True].gradient)} random queries for each number "
         "of keys",
@@ -981,7 +957,7 @@ def settle_small_width(settle: Settle, runs: Runs) -> None:
         holds=furthest < 0.05,
         expected="at dₖ = 4, each at its best rate, less than 5 points between them, "
         "two standard errors included",
-        measured=f"without the factor {in_words(plain)} right, additive "
+        measured=f"right answers: without the factor {in_words(plain)}, additive "
         f"{in_words(additive)}; at a rate of {RATES[0]}: {slow[0]} and {slow[1]}",
         sample=_trainings(),
         detects=f"{smallest_effect(error.item()):.1%} of the answers",
@@ -996,7 +972,7 @@ def settle_large_width(settle: Settle, runs: Runs) -> None:
         holds=additive.min() - plain.mean() > 0.05,
         expected="at dₖ = 256, the worst additive seed better than the mean without "
         "the factor by more than 5 points",
-        measured=f"without the factor {in_words(plain)} right, additive "
+        measured=f"right answers: without the factor {in_words(plain)}, additive "
         f"{in_words(additive)}; dot product with it "
         f"{in_words(best(runs, 256, 'with'))}",
         sample=_trainings(),
@@ -1012,7 +988,9 @@ def settle_similar_complexity(settle: Settle) -> None:
         "s3.2.1-similar-complexity",
         holds=max(ratios) == min(ratios) < 10,
         expected="a constant ratio, whatever n and dₖ, of a few",
-        measured=f"additive / dot: {max(ratios):g} at all four sizes",
+        measured="additive attention takes "
+        + " or ".join(sorted({f"{ratio:g}" for ratio in ratios}))
+        + " times the operations of dot-product attention, at four sizes of n and dₖ",
         scale="derivation",
     )
 
@@ -1025,10 +1003,11 @@ def settle_faster(settle: Settle, measured: Costs) -> None:
         holds=all(min(pair) >= 4 for pair in ratios.values()),
         expected="at dₖ = 64, at least 4 times in time and in memory, twice what the "
         "count explains",
-        measured="additive / dot for n = 64, 128, 256: time "
+        measured="additive attention took "
         + ", ".join(f"{pair[0]:.0f}" for pair in ratios.values())
-        + "; memory "
-        + ", ".join(f"{pair[1]:.0f}" for pair in ratios.values()),
+        + " times as long with 64, 128 and 256 words, and "
+        + ", ".join(f"{pair[1]:.0f}" for pair in ratios.values())
+        + " times the memory",
         sample="the best of five timings at each of three lengths, one machine",
         detects="a ratio below 4 at any of them",
     )

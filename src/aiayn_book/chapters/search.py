@@ -492,7 +492,7 @@ def settle_decoding(
     translators: Translators, search: Callable[..., tuple[float, list[int]]]
 ) -> None:
     """Our defaults, mean and score are those of §6.1; the text's search is ours."""
-    found = agreement(search, translators, widths=(4,), alphas=(0.6,))
+    found = agreement(search, translators)
     options = inspect.signature(translate).parameters
     named = ("beam_size", "length_penalty", "extra_length")
     defaults = [options[name].default for name in named]
@@ -1223,30 +1223,3 @@ def weights_and_probabilities(translators: Translators) -> pd.DataFrame:
             "decoder rows": work,
         }
     return pd.DataFrame.from_dict(table, "index")
-
-
-def recorded_ensembles(recorded: Recorded) -> pd.DataFrame:
-    """One, two and three recorded runs together; gains over the best of the members."""
-    alone = recorded.chosen()
-    five = perplexities(recorded).loc[5]
-    rows = [
-        {
-            "models": 1,
-            "BLEU": alone.bleu.mean(),
-            "perplexity": five.mean(),
-            "decoder rows": alone["rows"].mean(),
-            "least gain": "",
-        }
-    ]
-    for together in recorded.record["ensembles"]:
-        gain, low, high = min(together["differences"])
-        rows.append(
-            {
-                "models": len(together["runs"]),
-                "BLEU": together["bleu"],
-                "perplexity": together["perplexity"],
-                "decoder rows": together["decoder_rows"] / alone.sentences.iloc[0],
-                "least gain": f"{gain:+.2f} ({low:+.2f} to {high:+.2f})",
-            }
-        )
-    return pd.DataFrame(rows).set_index("models")

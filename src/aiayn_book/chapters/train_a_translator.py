@@ -441,7 +441,8 @@ def settle_attention_alone(model: Transformer, right: int, total: int) -> None:
         expected="most new sentences exactly right, without a recurrent or a "
         "convolutional module in the model",
         measured=f"{right / total:.1%} of {total:,} new sentences equal to the "
-        f"reference; {len(recurrent_or_convolutional(model))} such modules",
+        f"reference; {len(recurrent_or_convolutional(model))} modules of the model are "
+        "recurrent or convolutional",
         sample=f"one training, {total:,} new sentences",
         detects=f"a share {smallest_effect(math.sqrt(0.25 / total)):.1%} above or "
         "below one half; how far trainings differ is not measured",
@@ -459,8 +460,9 @@ def settle_operations() -> None:
     settle(
         "s6.1-flops",
         holds=f"{base:.1e}" == "3.3e+18" and f"{big:.1e}" == "2.3e+19",
-        expected="3.3e18 and 2.3e19, from 12 hours and 3.5 days on 8 P100",
-        measured=f"{base:.2e} and {big:.2e}",
+        expected="3.3 · 10¹⁸ operations from 12 hours, and 2.3 · 10¹⁹ from 3.5 days, "
+        "on eight P100",
+        measured=f"{base / 1e18:.2f} · 10¹⁸ operations and {big / 1e19:.2f} · 10¹⁹",
         scale="figures",
     )
 

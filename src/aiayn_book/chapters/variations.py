@@ -283,16 +283,6 @@ def learned_positions() -> tuple[float, float]:
     return mean_and_error([one - base for one, base in pairs])
 
 
-def surely_near() -> int:
-    """How many rows are within 2 % of base's perplexity, two standard errors added."""
-    count = 0
-    for row in CHANGED:
-        paired = np.subtract(values(row, "loss"), values("base", "loss")).tolist()
-        mean, se = mean_and_error(paired)
-        count += abs(mean) + 2 * se < NEAR
-    return count
-
-
 def seeds_for_equality() -> int:
     """How many seeds would show that row (E) is within 2 %, in four of five tries.
 

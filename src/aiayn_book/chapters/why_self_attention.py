@@ -380,13 +380,14 @@ def settle_complexity() -> None:
         counts = core_counts(n, d, k, r)
         for (layer, count), term in zip(counts.items(), terms, strict=True):
             constants.setdefault(layer, set()).add(count / term)
-    found = [f"{layer} {min(c):g}×" for layer, c in constants.items()]
+    found = [f"{min(c):g} for {layer}" for layer, c in constants.items()]
     settle(
         "s4-complexity",
         holds=all(len(c) == 1 for c in constants.values()),
         expected="each count is the table's term times one constant",
-        measured=f"over 36 sizes, {', '.join(found)} the term; projections and the "
-        "recurrent layer's input not counted",
+        measured="over 36 sizes, the multiplications are the table's term times a "
+        f"constant: {', '.join(found)} (projections and the recurrent layer's input "
+        "are not counted)",
         scale="derivation",
     )
 
@@ -439,8 +440,10 @@ def settle_costs(d: int = 32) -> None:
         holds=all(factor == k for k, factor in factors.items()),
         expected="by the table's terms, a convolution takes k times the recurrent "
         "product",
-        measured=f"factors {factors} against one d × d product a word; a whole GRU "
-        "takes 6 of those, so by whole layers k = 3 costs half a GRU",
+        measured="against one d × d product for each word, a convolution takes "
+        + ", ".join(f"{factor:g} (k = {k})" for k, factor in factors.items())
+        + " times as many multiplications; but a whole GRU takes 6 such products, so "
+        "that k = 3 costs half a GRU",
         scale="derivation",
     )
     lengths = [1, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128]
@@ -608,10 +611,11 @@ def settle_lengths(lengths: Tensor) -> None:
         "s4-n-is-below-d",
         holds=min(share, kept / all_pairs) > 0.9 and limit <= width,
         expected="more than nine sentences in ten have n < d",
-        measured=f"grammar: {share:.0%} below d = {SMALL_WIDTH}, longest "
-        f"{int(lengths.max())}; Multi30k: {kept / all_pairs:.0%} within {limit} "
-        f"pieces, which is that model's d, mean {data['target_tokens'] / kept:.1f} in "
-        "German",
+        measured=f"of the grammar's sentences {share:.0%} are shorter than that "
+        f"model's d = {SMALL_WIDTH} (the longest has {int(lengths.max())} tokens); of "
+        f"the captions of Multi30k {kept / all_pairs:.0%} have at most {limit} pieces, "
+        f"which is that model's d (in German "
+        f"{data['target_tokens'] / kept:.1f} on average)",
         sample=f"{len(lengths):,} sentences of a grammar, {all_pairs:,} captions",
         detects="more than one sentence in ten with n ≥ d",
     )
@@ -702,7 +706,8 @@ def settle_sequential(
         holds=constant and min(rest) == max(rest),
         expected="the same sequential depth at every length, but n and a constant for "
         "the recurrent layer",
-        measured=f"from n = {lengths[0]} to n = {lengths[-1]}: "
+        measured="products that must wait for each other, from "
+        f"n = {lengths[0]} to n = {lengths[-1]}: "
         + ", ".join(f"{name} {d[0]} to {d[-1]}" for name, d in depth.items()),
         scale="derivation",
     )
@@ -1046,9 +1051,10 @@ def settle_paths() -> None:
         and as_predicted,
         expected="1 for attention, n for recurrence, logₖ n for dilated kernels, "
         "2(n − 1)/(r − 1) for restricted attention",
-        measured=f"at n = 40: attention {attention[-1]}, recurrence {recurrence[-1]}; "
-        f"at n = 41: dilated kernels of 3 {wide[41, 3]} (contiguous {plain[41, 3]}), "
-        f"attention to 5 words {near_by[41, 5]}; pairs left apart at n = 20: {apart}",
+        measured=f"steps between the two ends of 40 words: attention {attention[-1]}, "
+        f"recurrence {recurrence[-1]}; of 41 words: {wide[41, 3]} with dilated kernels "
+        f"of width 3, {plain[41, 3]} with contiguous ones, {near_by[41, 5]} with "
+        f"attention to 5 words; of 20 words, {apart} pairs are then not connected",
         scale="derivation",
     )
     distances = (1, 4, 16, 63)
@@ -1063,10 +1069,16 @@ def settle_paths() -> None:
         and between[-1] - between[0] == 62,
         expected="as many matrix products between two words at any distance; in a "
         "recurrence one more for each word between them",
-        measured=f"distances {distances}: attention {operations['self-attention']}, "
-        f"recurrence {between}",
+        measured="matrix products between two words at distances "
+        f"{_listed(distances)}: attention {_listed(operations['self-attention'])}, "
+        f"recurrence {_listed(between)}",
         scale="derivation",
     )
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    """The numbers in a row, as one writes them."""
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 def _unconnected(kind: str, n: int, size: int) -> int:
@@ -1430,7 +1442,8 @@ def settle_separable() -> None:
         "s4-separable",
         holds=one[2] and two[2] and min(*one[:2], *two[:2]) > 0,
         expected="both are a · n²d + b · nd² with constants above zero",
-        measured=f"separable: a = {one[0]:g}, b = {one[1]:g}; attention and feed-"
-        f"forward: a = {two[0]:g}, b = {two[1]:g}: equal order, unequal cost",
+        measured="multiplications are a · n²d + b · nd², for the separable convolution "
+        f"with a = {one[0]:g} and b = {one[1]:g}, for attention and feed-forward layer "
+        f"with a = {two[0]:g} and b = {two[1]:g}: of one order, not of one cost",
         scale="derivation",
     )

@@ -165,21 +165,3 @@ millionth = ValueCheck(
         Mistake(48, "there it is far less than a millionth. Is it so any earlier?"),
     ),
 )
-
-variance = ValueCheck(
-    exercise="7.5",
-    reference=lambda: 13,
-    mistakes=(
-        Mistake(7, "each layer has two sub-layers."),
-        Mistake(12, "and the variance that x began with?"),
-        Mistake(
-            math.sqrt(13),
-            "that is the standard deviation. Variances are what adds up directly.",
-        ),
-        Mistake(
-            4096,
-            "the updates do not grow with x: each reads a normalised x, and adds 1.",
-        ),
-        Mistake(19, "an encoder layer has two sub-layers; three are in the decoder."),
-    ),
-)

@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from aiayn_book.checks.draws import seeded
 from aiayn_book.checks.framework import FunctionCheck, Mistake, ValueCheck
 
 
@@ -97,50 +96,8 @@ move_on = FunctionCheck(
 )
 
 
-def _in_turn(table: Tensor) -> Tensor:
-    """Number by number."""
-    pairs = table.size(1) // 2
-    result = torch.zeros_like(table)
-    for row in range(table.size(0)):
-        for i in range(pairs):
-            result[row, 2 * i] = table[row, i]
-            result[row, 2 * i + 1] = table[row, pairs + i]
-    return result
-
-
-def _in_turn_cases() -> list[tuple[Tensor]]:
-    generator = seeded(9)
-    return [
-        (torch.randn(places, d_model, generator=generator),)
-        for places, d_model in ((1, 6), (3, 8), (5, 20))
-    ]
-
-
-in_turn = FunctionCheck(
-    exercise="9.2",
-    reference=_in_turn,
-    cases=_in_turn_cases,
-    mistakes=(
-        Mistake(
-            lambda table: torch.cat([table[:, 0::2], table[:, 1::2]], dim=1),
-            "that is the way from the paper's layout to the halves. The other "
-            "direction is asked.",
-        ),
-        Mistake(
-            lambda table: torch.cat(table.chunk(2, dim=1)[::-1], dim=1),
-            "the halves have changed places. A sine and its cosine should be "
-            "neighbours.",
-        ),
-        Mistake(
-            lambda table: torch.stack(table.chunk(2, dim=1)[::-1], -1).flatten(1),
-            "nearly: but each cosine comes before its sine. The formula begins with "
-            "the sine.",
-        ),
-    ),
-)
-
 length_squared = ValueCheck(
-    exercise="9.3",
+    exercise="9.2",
     reference=lambda: sum(number**2 for number in _encode(123, 512)),
     mistakes=(
         Mistake(512, "each pair gives 1, not each number. How many pairs are there?"),
@@ -158,7 +115,7 @@ _ONE_LAYER = (
 )
 
 six_orders = ValueCheck(
-    exercise="9.4",
+    exercise="9.3",
     reference=lambda: (1, 6),
     mistakes=(
         Mistake((1, 1), "look at two layers again: what could the words between see?"),
@@ -178,7 +135,7 @@ six_orders = ValueCheck(
 )
 
 once_around = ValueCheck(
-    exercise="9.5",
+    exercise="9.4",
     reference=lambda: 63,
     mistakes=(
         Mistake(6, "that is where the first clock comes round. The second is meant."),

@@ -81,52 +81,8 @@ extend = FunctionCheck(
     ),
 )
 
-
-def _winner(log_probabilities: Tensor, lengths: Tensor, alpha: float) -> int:
-    """One hypothesis after the other."""
-    scores = [
-        log_p / ((5 + length) / 6) ** alpha
-        for log_p, length in zip(
-            log_probabilities.tolist(), lengths.tolist(), strict=True
-        )
-    ]
-    return scores.index(max(scores))
-
-
-def _ranked() -> list[tuple[Tensor, Tensor, float]]:
-    """In the first case, each mistake has another winner."""
-    cases = [
-        (torch.tensor([-4.9, -7.0, -4.5, -6.2]), torch.tensor([21, 31, 6, 2]), 1.0)
-    ]
-    scores = torch.tensor([-2.4, -1.9, -3.6, -6.0])
-    lengths = torch.tensor([7, 3, 14, 60])
-    return cases + [(scores, lengths, alpha) for alpha in (0.0, 0.6, 0.8, 2.0)]
-
-
-winner = FunctionCheck(
-    exercise="17.2",
-    reference=_winner,
-    cases=_ranked,
-    mistakes=(
-        Mistake(
-            lambda log_p, lengths, alpha: int(log_p.argmax()),
-            "that is the most probable one: divide by the penalty first.",
-        ),
-        Mistake(
-            lambda log_p, lengths, alpha: int((log_p / lengths**alpha).argmax()),
-            "the penalty is ((5 + length) / 6) to the power α, not the length itself.",
-        ),
-        Mistake(
-            lambda log_p, lengths, alpha: int(
-                (log_p * ((5 + lengths) / 6) ** alpha).argmax()
-            ),
-            "the log-probability is divided by the penalty, not multiplied.",
-        ),
-    ),
-)
-
 beginnings = ValueCheck(
-    exercise="17.3",
+    exercise="17.2",
     reference=lambda: 19,
     mistakes=(
         Mistake(20, "twenty that are all above 0.05 would sum to more than 1."),
@@ -136,7 +92,7 @@ beginnings = ValueCheck(
 )
 
 turning_point = ValueCheck(
-    exercise="17.4",
+    exercise="17.3",
     reference=lambda: math.log(2.4 / 1.9) / math.log(12 / 8),
     mistakes=(
         Mistake(
@@ -149,7 +105,7 @@ turning_point = ValueCheck(
 )
 
 proved = ValueCheck(
-    exercise="17.5",
+    exercise="17.4",
     reference=lambda: (2, 3),
     mistakes=(
         Mistake(

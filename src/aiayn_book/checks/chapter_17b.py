@@ -71,25 +71,3 @@ half = ValueCheck(
         Mistake(100 * math.exp(-0.5), "it is r/c in the exponent, not c/r."),
     ),
 )
-
-factor = ValueCheck(
-    exercise="17b.4",
-    reference=lambda: 1.2e20 / 4 / 2.3e19,
-    mistakes=(
-        Mistake(
-            1.2e20 / 2.3e19,
-            "that is where big would cost as much as the whole: the claim says a "
-            "quarter.",
-        ),
-        Mistake(
-            2.3e19 / (1.2e20 / 4),
-            "upside down: the estimate is too high, so the factor is above 1.",
-        ),
-        Mistake(
-            2.3e19 / 1.2e20,
-            "that is the share of the cost. How far may it rise before it is a "
-            "quarter?",
-        ),
-        Mistake(1.3, "nearly: give the fraction, not its rounded value."),
-    ),
-)

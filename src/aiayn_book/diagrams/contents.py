@@ -19,7 +19,7 @@ def contents_diagram(links: Mapping[str, Link]) -> Svg:
     """Figure 1 with a link on each block that has one.
 
     Args:
-        links: By the names of the blocks; `book/figure.yml` has them all.
+        links: By the names of the blocks; `book/data/figure.yml` has them all.
     """
     drawing = Diagram(width=360, height=596 + _ABOVE, links=dict(links))
     _inside_attention(drawing)

@@ -9,6 +9,7 @@ import numpy as np
 from aiayn_book.colours import ALERT, WEIGHT
 from aiayn_book.plots.theme import require_description, words
 from aiayn_book.plots.tokens import (
+    BORDER,
     as_array,
     key_axis,
     query_axis,
@@ -78,6 +79,7 @@ def attention_map(
         **words(title, description),
         width=alt.Step(step),
         height=min(step, 32) * len(query_tokens),
+        view=BORDER,
         usermeta=widest(len(key_tokens), query_tokens),
     )
 

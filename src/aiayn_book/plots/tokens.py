@@ -8,6 +8,10 @@ import altair as alt
 import numpy as np
 
 from aiayn.errors import InputError
+from aiayn_book.colours import NEUTRAL
+
+# A map has a frame: where its weights are near zero one sees its size all the same.
+BORDER = alt.ViewBackground(stroke=NEUTRAL.mark, strokeOpacity=0.5)
 
 
 def key_axis(tokens: Sequence[str]) -> alt.X:

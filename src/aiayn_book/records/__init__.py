@@ -1,8 +1,8 @@
 """Runs that are too long for the build: what was typed, where, and what came of it.
 
 ``tools/record_run.py`` makes a record from a run's folder, and the other
-``tools/record_….py`` those of chapters 17 to 21 and 23. They stay in the repository, so
-a chapter can draw them, and anyone can repeat each with its one command.
+``tools/record_….py`` those of chapters 17 to 21, 23 and 24. They stay in the
+repository, so a chapter can draw them, and anyone can repeat each with its one command.
 
 Not in the paper.
 """
@@ -22,7 +22,8 @@ def load_record(name: str) -> dict[str, Any]:
 
     Returns:
         command and commit, which belong together; where today's package needs
-        another command for the same run, also repeat (see `repeats`). Of Table 3,
+        another command for the same run, also repeat (see `repeats`), and where not
+        all that the command makes was kept, a note. Of Table 3,
         which took more than one, commits and machines, both lists. Of a translator also
         config, log (one dictionary a line of the run's log; the first names the
         machine), test (the score) and samples

@@ -181,6 +181,8 @@ def test_the_table_says_what_the_text_says():
         speed = settings.gpus * paper.TERAFLOPS["P100"] * 1e12
         by_hours = settings.training_hours * 3600 * speed
         assert f"{by_hours:.1e}" == f"{row.flops_en_de:.1e}"
+    by_steps = paper.BASE.steps * paper.BASE.seconds_per_step
+    assert round(1 - by_steps / 3600 / paper.BASE.training_hours, 2) == 0.07
     costs = [row.flops_en_de for row in chapter.BEFORE if row.flops_en_de]
     assert round(min(costs) / chapter.BASE.flops_en_de, 1) == 2.9
     assert sum(cost < chapter.BIG.flops_en_de for cost in costs) == 2

@@ -213,15 +213,6 @@ def test_things_are_nouns_without_persons():
     assert set(chapter.LABELLED) <= names.keys()
 
 
-def test_the_cost_of_the_output():
-    """What the caption says of base, and the memory of 25,000 logits."""
-    rows = {row["vocabulary"]: row for row in chapter.output_costs()}
-    assert f"{rows['37,000']['share']:.0%}" == "30%"
-    assert rows["37,000"]["gigabytes"] == pytest.approx(3.7)
-    shared = 63_045_632  # parameters of base with 37,000 tokens
-    assert rows["37,000"]["share"] == pytest.approx(37_000 * 512 / shared, rel=1e-3)
-
-
 @pytest.fixture
 def settled(monkeypatch):
     """Calls something and returns the record that the ledger would read of it."""

@@ -114,12 +114,6 @@ def test_first_words_are_those_of_teacher_forcing(translator):
     assert shares["<s>"] > shares["."]
 
 
-def test_the_longest_output_keeps_to_the_limit(translator):
-    source, output, length, limit = chapter.longest_output(translator)
-    assert length == len(output.split()) < limit
-    assert limit == len(source.split()) + 51
-
-
 def test_without_a_mistake_the_share_is_that_of_teacher_forcing(translator):
     """One word after the position 1, 2, …: all target tokens but the first."""
     rows = chapter.after_a_mistake(translator, distances=(1, 2))
@@ -170,9 +164,6 @@ def test_the_cache_holds_what_the_formula_says(translator, example):
 
 
 def test_times_are_measured_for_each_way(translator):
-    table = chapter.time_three_ways(translator, sentences=2, rounds=1)
-    steps = translator.targets.size(1)
-    assert list(table["passes"]) == [1, steps, steps]
     times = chapter.time_per_token(translator, lengths=(2, 4), sentences=2, rounds=1)
     assert len(times) == 4
     assert min(times.values()) > 0

@@ -23,7 +23,6 @@ DRAWINGS = {
     "two sentences": chapter.two_sentences(),
     "where and what": chapter.where_and_what(),
     "matrices": chapter.twenty_five_and_four(),
-    "drawers": chapter.drawers(),
     "one query": [
         chapter.one_query_map(
             chapter.new_layer(0, 1),
@@ -33,7 +32,6 @@ DRAWINGS = {
     ],
     "sum": [chapter.sum_of_blocks()],
     "numberings": chapter.numberings(RESULTS),
-    "wrong split": chapter.wrong_split(),
 }
 
 
@@ -85,22 +83,6 @@ def test_as_many_matrices_are_drawn_as_are_counted():
     assert (words(loose)[0][:2], words(stored)[0][0]) == ("25", "4")
     for panel in (loose, stored):
         assert panel.markup.count('width="7"') == 24
-
-
-def test_a_split_keeps_words_together_and_a_reshape_does_not():
-    """Rows of a head: numbers of one word each, or of the wrong words."""
-    right, wrong = (
-        [[w for w in words(one) if w.isdigit()][i : i + 6] for i in (0, 6)]
-        for one in chapter.wrong_split()
-    )
-    assert right == [["1", "1", "2", "2", "3", "3"]] * 2
-    assert wrong == [["1", "1", "1", "1", "2", "2"], ["2", "2", "3", "3", "3", "3"]]
-
-
-def test_both_mistakes_move_the_output_of_other_words():
-    moved = chapter.moved_words()
-    assert moved["right"] == [6]
-    assert all(len(moved[name]) > 1 for name in ("reshape", "not moved back"))
 
 
 # The task.
@@ -270,7 +252,7 @@ def test_layers_of_all_numbers_of_heads_have_1024_parameters():
 # Cost, rank, and what a narrow head can do.
 
 
-def test_the_operations_are_those_of_the_text():
+def test_the_operations_are_those_of_the_formula():
     """For 64 words 142.6 million in products, whatever h is, and h n² · 5."""
     found = chapter.cost(64, repeats=1, heads=(1, 8))
     formula = 4 * (8 * 64 * 512**2 + 4 * 64**2 * 512)

@@ -76,15 +76,6 @@ def test_a_fitted_matrix_says_nothing_about_the_encoding():
         assert missed[100:].max() > 0.1
 
 
-def test_four_speeds_return_together_and_256_do_not():
-    """After 1,000 turns of the first clock of Figure 9.4; at width 512 not there."""
-    at = torch.tensor([2 * math.pi * 1000], dtype=torch.float64)
-    start = torch.tensor([0.0])
-    apart = chapter.encode(at, 8) - chapter.encode(start, 8)
-    assert apart.abs().max() < 1e-9
-    assert (chapter.encode(at) - chapter.encode(start)).abs().max() > 1
-
-
 def test_a_score_is_the_sum_of_its_four_terms():
     """And of these only position · position is equal along each diagonal."""
     W_Q, W_K = move(-3)[:, :64], move(0)[:, :64]
@@ -115,16 +106,6 @@ def test_the_head_of_64_dimensions():
     assert off_diagonal.std() == pytest.approx(math.sqrt(64 + 32 + 32), rel=0.02)
 
 
-def test_room_is_measured_without_the_mean():
-    """A constant vector changes nothing, and thirty-one dimensions hold 99 %."""
-    table = chapter.encode(torch.arange(50), 32)
-    assert torch.allclose(chapter.share_held(table), chapter.share_held(table + 5))
-    room = chapter.room()
-    assert room.needed["sinusoids"] == 31
-    assert room.needed["random vectors"] > 90
-    assert room.of_words == pytest.approx(31 / 512, rel=0.05)
-
-
 def test_word_and_position_are_read_from_the_sum():
     """At width 512 as the text says, and worse in narrow vectors."""
     wide, narrow = chapter.read_back(512), chapter.read_back(32)
@@ -139,15 +120,6 @@ def test_concatenating_is_adding_padded_vectors():
     W_e, W_p = (torch.randn(n, 3, generator=generator).double() for n in (12, 4))
     padded = torch.nn.functional.pad(e, (0, 4)) + torch.nn.functional.pad(p, (12, 0))
     assert torch.allclose(padded @ torch.cat([W_e, W_p]), e @ W_e + p @ W_p)
-
-
-def test_two_layouts_are_one_encoding():
-    """If the rows of the matrix that reads them are put in the same order."""
-    table = chapter.encode(torch.arange(50))
-    order = torch.cat([torch.arange(0, 512, 2), torch.arange(1, 512, 2)])
-    W = torch.randn(512, 8, generator=torch.Generator().manual_seed(9)).double()
-    assert torch.allclose(table[:, order] @ W[order], table @ W)
-    assert (table[:, order] @ W - table @ W).abs().max() > 1
 
 
 def runs_with(**never):

@@ -22,7 +22,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 DRAWINGS = {
     "unrolled": chapter.unrolled(),
     "by hand": [chapter.chain_by_hand()],
-    "gate": [chapter.gate()],
     "batches": [chapter.batch_shapes()],
     "one vector": chapter.one_vector_or_all(),
     "receptive fields": chapter.receptive_fields(),
@@ -93,16 +92,6 @@ def test_with_a_tanh_the_state_is_no_sum_of_parts():
     ]
     assert [round(end, 2) for end in ends] == [0.09, 0.76, 0.80]
     assert round(ends[0] + ends[1], 2) == 0.85
-
-
-def test_the_gate_mixes():
-    """Where it is 1/2, 0.5 and -0.5 cancel; the example of the text gives 0.5."""
-    assert pytest.approx(0.5) == 0.75 * 0.8 + 0.25 * -0.4
-    height = re.findall(
-        r'height="([\d.e-]+)" style="fill: var\(--aiayn-value', chapter.gate().markup
-    )
-    assert len(height) == 6
-    assert float(height[2]) == 0
 
 
 def test_a_critical_path_is_the_longest_way_back():
@@ -186,17 +175,6 @@ def test_layers_that_relate_two_words(capsys):
         assert len(dots) == reached + 1
 
 
-def test_what_sees_the_order():
-    """Attention does not; a convolution of width 3 does not reach the first word."""
-    assert chapter.order_and_reach() == {
-        "plain recurrence": (True, True),
-        "GRU": (True, True),
-        "convolution": (True, False),
-        "attention": (False, True),
-        "convolution of width 1": (False, False),
-    }
-
-
 def test_gradients_vanish_in_recurrent_layers():
     """As the text says of every seed; the shares of one layer sum to one."""
     shares = chapter.gradients()
@@ -258,19 +236,6 @@ def test_what_the_text_says_of_table_2():
     costs = chapter.table_2_costs()
     assert min(costs, key=costs.get) == "ConvS2S"
     assert round(costs["ConvS2S"], 1) == 2.9
-    assert chapter.recurrent_in_table_2() == (5, 8)
-    assert chapter.without_recurrence() == [
-        "Memory networks",
-        "Decomposable attention",
-        "ByteNet",
-        "ConvS2S",
-    ]
-
-
-def test_the_timeline_is_in_order():
-    months = [month for month, *_ in chapter.MODELS]
-    assert months == sorted(months)
-    assert {kind for *_, kind in chapter.MODELS} == set(chapter.KINDS_OF_MODEL)
 
 
 def test_the_five_tasks_of_the_table():

@@ -133,30 +133,24 @@ def test_words_stay_inside(found):
         *chapter.unfair(found).drawings,
         chapter.sixteen_keys(),
         chapter.three_jacobians(),
-        chapter.lookup_task(),
         chapter.divisors().drawing,
     ]
     for drawing in drawings:
         check_words(drawing)
 
 
-def test_the_pitfalls_of_the_text():
-    """Divided twice, by √512, and after the softmax."""
+def test_scores_divided_twice():
+    """The pitfall of the text: the context is nearly the plain mean."""
     generator = torch.Generator().manual_seed(4)
     q, k, v = torch.randn(3, 64, 64, generator=generator)
     twice, weights = scaled_dot_product_attention(q / 8, k, v)
     plain = v.mean(0, keepdim=True).expand_as(twice)
     assert (twice - plain).norm() < 0.2 * v.norm()
     assert weights.max() < 0.05
-    assert f"{8 / math.sqrt(512):.2f}" == "0.35"
-    late = (q @ k.mT).softmax(-1) / math.sqrt(64)
-    assert torch.allclose(late.sum(-1), torch.tensor(0.125))
 
 
 def test_the_numbers_of_the_text():
     assert 2900 < math.exp(8) < 3100
-    assert 256**2 * 64 == 4_194_304
-    assert 256**2 == 65_536
 
 
 def test_a_batch_asks_for_one_of_its_keys():

@@ -79,7 +79,8 @@ def test_what_the_text_says_of_the_curve():
     assert round(CURVE.deviation, 3) == 0.035
     assert min(-np.diff(CURVE.mean)) > 3 * CURVE.deviation
     assert round(1 - 4 ** -chapter.fit(CURVE.layers, CURVE.mean)[1], 2) == 0.12
-    assert CURVE.tokens_each[[0, -1]].round().tolist() == [242, 1]
+    assert CURVE.tokens_each[[0, -1]].round(2).tolist() == [27.39, 0.67]
+    assert (CURVE.tokens_each > chapter.TWENTY).tolist() == [True] + [False] * 5
     shares = (CURVE.layers / CURVE.everything)[[0, -1]]
     assert shares.round(2).tolist() == [0.11, 0.65]
 
@@ -90,6 +91,7 @@ def test_what_the_text_says_of_the_exponent():
     assert bar.round(3).tolist() == [0.0, 0.037]
     assert 0 < below < 0.05
     _, alpha = chapter.fit(CURVE.layers, CURVE.mean)
+    assert round(1000 ** -float(alpha), 2) == 0.53
     low, high = chapter.error_bar(CURVE.layers, CURVE.losses)
     assert low < alpha < high
     assert low > 0
@@ -99,7 +101,8 @@ def test_what_the_text_says_of_the_exponent():
     assert [round(float(x), 3) for x in (alpha, by_choice)] == [0.093, 0.097]
     assert by_choice > high
     for sizes in (CURVE.layers, CURVE.everything):
-        assert np.abs(chapter.residuals(sizes, CURVE.mean)).max() < 0.015
+        away = np.abs(chapter.residuals(sizes, CURVE.mean))
+        assert (away < 2 * CURVE.standard_error).all()
     every = chapter.error_bar(CURVE.everything, CURVE.losses)
     straight = [
         chapter.error_bar(*some)[1]

@@ -295,10 +295,3 @@ def test_the_curse_is_there_without_a_penalty_only(recorded):
             assert (rows.high > 0).sum() == 1, beam
     for chart in chapter.curse_charts(wide):
         assert "<svg" in drawn(chart)
-
-
-def test_an_ensemble_of_three_gains_over_each_and_of_two_perhaps(recorded):
-    table = chapter.recorded_ensembles(recorded)
-    assert table.perplexity.is_monotonic_decreasing
-    assert "(-" in table["least gain"][2]
-    assert "(+" in table["least gain"][3]

@@ -51,7 +51,7 @@ def test_three_seeds_are_compared_with_three():
     s = chapter.pooled_sd([chapter.values(row, "bleu") for row in chapter.TABLE])
     assert chapter.error("big", "bleu") == pytest.approx(s * math.sqrt(2 / 3))
     assert 2 * chapter.error("big", "bleu") == pytest.approx(1.7, abs=0.05)
-    assert s == pytest.approx(1.0, abs=0.05)  # exercise 18.5
+    assert s == pytest.approx(1.0, abs=0.05)
     counts = chapter.runs().groupby("row")["seed"].nunique()
     assert set(counts) == {3}
     assert set(chapter.runs()["pairs"]) == {317}
@@ -178,7 +178,6 @@ def test_learned_positions_are_neither_surely_near_nor_far():
     mean, se = chapter.learned_positions()
     assert mean < 0
     assert abs(mean) + 2 * se > chapter.NEAR > abs(mean) - 2 * se
-    assert chapter.surely_near() == 0
 
 
 def test_seeds_for_equality_are_enough_and_one_fewer_is_not():
