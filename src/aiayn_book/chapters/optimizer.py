@@ -163,6 +163,8 @@ def train(
     odds: Tensor = EVEN,
     draws: int = 3,
     longest: float = math.inf,
+    collect: int = 0,
+    from_zero: bool = False,
     **settings: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Train a column of learning rates each: losses and mean sizes of the updates.
@@ -173,6 +175,8 @@ def train(
         odds: how often each digit occurs.
         draws: how many draws of the weights each setting gets.
         longest: a longer mean update, over all weights of a run, is scaled down to it.
+        collect: so many first steps update v alone; m begins after them.
+        from_zero: m has no bias correction, so that the first updates are short.
         settings: of `adam`, one for each setting; `before` is added to the step.
 
     Returns:
@@ -192,12 +196,17 @@ def train(
         loss = losses_of(model, tracked, *batch)
         gradients = torch.autograd.grad(loss.sum(), list(tracked.values()))
         moves, size = {}, torch.zeros(runs)
+        # Adam corrects m for t steps; here it has had fewer, or is not corrected.
+        corrected = 1 - 0.9**t if from_zero else 1.0
+        if collect and not from_zero:
+            corrected = (1 - 0.9**t) / (1 - 0.9 ** max(1, t - collect))
         for name, g in zip(tracked, gradients, strict=True):
             shape = (-1,) + (1,) * (g.dim() - 1)
             own = {key: s.view(shape) for key, s in each.items()}
             steps = t + own.pop("before", 0)
-            moves[name], *both = adam(g, *means[name], steps, **own)
-            means[name] = tuple(both)
+            move, m, v = adam(g, *means[name], steps, **own)
+            means[name] = (0.0 * m, v) if t <= collect else (m, v)
+            moves[name] = move * corrected
             size += moves[name].abs().flatten(1).sum(dim=1) / count
         scale = (longest / size).clamp(max=1.0)
         for name, w in weights.items():
@@ -222,26 +231,31 @@ def chance(odds: Tensor = EVEN) -> float:
     return -(counts * counts.log()).nan_to_num().sum(dim=-1).mean().item()
 
 
-# The starts: a ramp, no warm-up, and two attempts to do without the ramp.
+# The starts: a ramp, no warm-up, and four attempts to do without the ramp.
 
-STARTS = ("warm-up", "no warm-up", "means collected first", "first steps shortened")
-FACTORS = (1 / 8, 3 / 16, 1 / 4)
-"""On the learning rate, in the comparison of starts."""
 COLLECT = 50
-"""Steps in which Adam's means are collected and no weight moves."""
+"""Steps in which v is collected and no weight moves."""
 SHORT = 0.3
 """The mean update of the shortened start is at most this, as later in training."""
+STARTS: dict[str, dict[str, Any]] = {  # and what `train` is told
+    "warm-up": {},
+    "no warm-up": {},
+    "first steps shortened": {"longest": SHORT},
+    "m from zero": {"from_zero": True},
+    "v collected": {"collect": COLLECT},
+    "v collected, m from zero": {"collect": COLLECT, "from_zero": True},
+}
+FACTORS = (1 / 8, 3 / 16, 1 / 4)
+"""On the learning rate, in the comparison of starts."""
 DRAWS = 6
 
 
 def start(kind: str, factor: float, steps: int = STEPS) -> Tensor:
-    """The rates of one start; no weight moves while means are collected."""
+    """The rates of one start; no weight moves while v is collected."""
     rates = formula(factor, WARMUP, steps)
     if kind != "warm-up":
         rates[:WARMUP] = rates.max()
-    if kind == "means collected first":
-        rates = torch.cat([torch.zeros(COLLECT), rates])
-    return rates
+    return torch.cat([torch.zeros(STARTS[kind].get("collect", 0)), rates])
 
 
 @dataclass(frozen=True)
@@ -275,7 +289,7 @@ class Start:
 def starts(norm: str) -> dict[str, Start]:
     """All starts in post-norm; in pre-norm, with warm-up and without."""
     found = {}
-    pair = STARTS[:2]
+    pair = list(STARTS)[:2]
     rates = torch.stack([start(kind, f) for kind in pair for f in FACTORS], dim=1)
     together = train(rates, norm, draws=DRAWS)
     losses, sizes = (log.unflatten(1, (2, len(FACTORS))) for log in together)
@@ -283,10 +297,9 @@ def starts(norm: str) -> dict[str, Start]:
         own = rates[:, i * len(FACTORS) : (i + 1) * len(FACTORS)]
         found[kind] = Start(own, losses[:, i], sizes[:, i])
     if norm == "post":
-        for kind in STARTS[2:]:
+        for kind in list(STARTS)[2:]:
             rates = torch.stack([start(kind, f) for f in FACTORS], dim=1)
-            longest = SHORT if kind == "first steps shortened" else math.inf
-            losses, sizes = train(rates, norm, draws=DRAWS, longest=longest)
+            losses, sizes = train(rates, norm, draws=DRAWS, **STARTS[kind])
             found[kind] = Start(rates[-STEPS:], losses[-STEPS:], sizes[-STEPS:])
     return found
 
@@ -378,11 +391,11 @@ def loss_map(
 
 
 def starts_charts() -> list[alt.LayerChart]:
-    """Losses of the four starts in post-norm and two in pre-norm, by factor."""
+    """Losses of the six starts in post-norm and two in pre-norm, by factor."""
     told = {
         "post": "In post-norm with a warm-up no draw fails. Without it most fail at a "
-        "quarter, and more where the means were collected first. Where the first steps "
-        "are shortened, few fail.",
+        "quarter, and as many where only v was collected. Where the first steps are "
+        "short, because they are scaled down or m begins at zero, at most one fails.",
         "pre": "In pre-norm no draw fails, with a warm-up or without.",
     }
     return [

@@ -440,8 +440,8 @@ def settle_attention_alone(model: Transformer, right: int, total: int) -> None:
         holds=right / total > 0.5 and not recurrent_or_convolutional(model),
         expected="most new sentences exactly right, without a recurrent or a "
         "convolutional module in the model",
-        measured=f"{right / total:.1%} of {total:,} new sentences translated word for "
-        f"word; {len(recurrent_or_convolutional(model))} modules of the model are "
+        measured=f"{right / total:.1%} of {total:,} new sentences equal to the "
+        f"reference; {len(recurrent_or_convolutional(model))} modules of the model are "
         "recurrent or convolutional",
         sample=f"one training, {total:,} new sentences",
         detects=f"a share {smallest_effect(math.sqrt(0.25 / total)):.1%} above or "

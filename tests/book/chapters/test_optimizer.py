@@ -83,15 +83,31 @@ def test_a_longest_update_is_never_exceeded():
 
 def test_starts_have_one_peak_and_one_fall():
     """They differ before the warm-up's end only; collecting moves nothing."""
-    ramp, without, collected, shortened = (
-        chapter.start(kind, 0.25) for kind in chapter.STARTS
-    )
-    assert ramp.max() == without.max() == collected.max()
+    ramp, without, *others = (chapter.start(kind, 0.25) for kind in chapter.STARTS)
     assert torch.equal(ramp[chapter.WARMUP :], without[chapter.WARMUP :])
-    assert (without[: chapter.WARMUP] == without[0]).all()
-    assert torch.equal(collected[chapter.COLLECT :], without)
-    assert not collected[: chapter.COLLECT].any()
-    assert torch.equal(shortened, without)
+    assert (without[: chapter.WARMUP] == ramp.max()).all()
+    for kind, rates in zip(list(chapter.STARTS)[2:], others, strict=True):
+        assert torch.equal(rates[-chapter.STEPS :], without)
+        still = rates[: -chapter.STEPS]
+        assert len(still) == (chapter.COLLECT if "collected" in kind else 0)
+        assert not still.any()
+
+
+def test_collecting_v_leaves_the_first_update_long():
+    """Unless m begins at zero: then it is a tenth as long."""
+    rates = torch.tensor([[0.0], [0.0], [1e-4]])
+    _, long = chapter.train(rates, collect=2)
+    _, short = chapter.train(rates, collect=2, from_zero=True)
+    torch.testing.assert_close(short[2], 0.1 * long[2], rtol=1e-5, atol=0.0)
+    assert (long[2] > 0.5).all()
+
+
+def test_m_from_zero_is_adam_without_one_correction():
+    """The first update is a tenth of the sign."""
+    rates = torch.full((1, 1), 1e-4)
+    _, full = chapter.train(rates)
+    _, short = chapter.train(rates, from_zero=True)
+    torch.testing.assert_close(short[0], 0.1 * full[0], rtol=1e-5, atol=0.0)
 
 
 def test_the_way_is_the_sum_of_rate_times_update():
