@@ -789,13 +789,6 @@ def padding(of: EncodedPairs, way: str, seeds: Sequence[int] = range(3)) -> list
     return [1 - real / slots(of, plans(of, seed)[way]).sum() for seed in seeds]
 
 
-def padding_by_longer_side(of: EncodedPairs, rows: int = ROWS) -> float:
-    """What is left if pairs are sorted by their longer side alone."""
-    order = np.argsort(longer_side(of), kind="stable")
-    plan = np.split(order, range(rows, len(of), rows))
-    return 1 - lengths_of(of).sum() / slots(of, plan).sum()
-
-
 def batch_chart() -> alt.LayerChart:
     """What each batch holds, the three ways side by side on one scale."""
     of, rows, middles, told = pairs(), [], [], []

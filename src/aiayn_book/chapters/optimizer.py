@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 import altair as alt
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
@@ -711,27 +710,6 @@ def decays_chart() -> alt.LayerChart:
     )
 
 
-def width_table(widths: Sequence[int] = (64, 256, 1024)) -> pd.DataFrame:
-    """How much one step of Adam changes a matrix, and its output, by the factor.
-
-    Three words with entries of size 1 meet matrices with outputs of size 1; the step
-    is the sign of the gradient, times 0.001 at width 64.
-    """
-    generator = torch.Generator().manual_seed(0)
-    rows = {}
-    for width in widths:
-        x = torch.randn(3, width, generator=generator)
-        W = torch.randn(3, width, width, generator=generator) / width**0.5
-        asked = x[:, :, None] * torch.randn(3, 1, width, generator=generator)
-        for power in (0, -0.5, -1):
-            step = 1e-3 * (width / 64) ** power * asked.sign()
-            weights = (step.norm() / W.norm()).item()
-            output = ((x[:, None] @ step).norm() / (x[:, None] @ W).norm()).item()
-            column = "constant rate" if power == 0 else f"rate ~ d^{power}"
-            rows[f"d = {width}", column] = f"{weights:.1%}, {output:.0%}"
-    return pd.Series(rows).unstack(sort=False)
-
-
 # The map: warm-up by factor.
 
 WARMUPS = (1, 4, 16, 64)
@@ -863,30 +841,4 @@ def ablation_chart() -> alt.LayerChart:
         "rates, mean of three draws, with a cross for each draw that stayed near "
         "chance. With an epsilon of 0.1 nearly nothing is learned. With beta two 0.999 "
         "and no bias correction the higher rates fail. The others are much alike.",
-    )
-
-
-# A scheduler that is stepped for each micro-batch.
-
-
-def ahead_chart(k: int = 8) -> alt.LayerChart:
-    """The base model's rate, stepped once and k times for each optimizer step."""
-    steps = [*range(20, 4000, 60), *range(4000, 40_001, 400)]
-    rows = [
-        {"optimizer step": u, "learning rate": rate, "scheduler stepped": name}
-        for u in steps
-        for name, rate in (
-            ("once a step", noam_rate(u, 512)),
-            (f"{k} times a step", noam_rate(k * u, 512)),
-        )
-    ]
-    return curves(
-        rows,
-        "optimizer step",
-        "learning rate",
-        "scheduler stepped",
-        description="The base model's learning rate over 40,000 optimizer steps. "
-        "Stepped once a step it peaks at step 4000. Stepped eight times a step it "
-        "reaches the same peak at step 500 already, crosses the right curve at step "
-        "2000, and lies below it from then on, in the end at about a third.",
     )

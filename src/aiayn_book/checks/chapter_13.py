@@ -59,16 +59,6 @@ cut = FunctionCheck(
     ),
 )
 
-padding = ValueCheck(
-    exercise="13.2",
-    reference=lambda: (3 - 2) + (7 - 4) + (12 - 9),
-    mistakes=(
-        Mistake(19, "that is the padding as they come. Sort them first."),
-        Mistake(44, "those are all slots. How many of them are padding?"),
-        Mistake(37, "those are the real tokens. The padding is what they leave."),
-    ),
-)
-
 better = ValueCheck(
     exercise="13.3",
     reference=lambda: "B",

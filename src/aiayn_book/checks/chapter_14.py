@@ -139,14 +139,3 @@ warmup = ValueCheck(
         Mistake(1000, "that is too high: the peak goes with the root of d · w."),
     ),
 )
-
-to_and_fro = ValueCheck(
-    exercise="14.5",
-    reference=lambda: 1 / 19,
-    mistakes=(
-        Mistake(0, "the newest gradient counts a little more than the one before it."),
-        Mistake(1, "that is so without momentum."),
-        Mistake(0.1, "that is the newest gradient's share. What of the one before?"),
-        Mistake(0.053, "nearly: give the fraction."),
-    ),
-)

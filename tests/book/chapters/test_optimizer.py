@@ -143,16 +143,6 @@ def test_an_exponential_halves_after_equal_steps():
         assert chapter.decay(kind, 4000) == 1
 
 
-def test_the_papers_factor_changes_weights_by_one_share():
-    """Of the output, only one over the width does."""
-    table = chapter.width_table((16, 64))
-    weights = [cell.split(",")[0] for cell in table["rate ~ d^-0.5"]]
-    outputs = [cell.split(",")[1] for cell in table["rate ~ d^-1"]]
-    assert weights[0] == weights[1]
-    first, second = (float(output.strip(" %")) for output in outputs)
-    assert abs(first - second) <= 1
-
-
 def test_factors_are_named_as_fractions():
     assert [chapter.share(f) for f in (3 / 16, 1 / 4, 1)] == ["3/16", "1/4", "1"]
 
@@ -179,14 +169,6 @@ def test_another_schedule_does_not_pass(capsys):
     """The authors' later settings, for example."""
     chapter.settle_schedule(lambda step, d: noam_rate(step, d, 8000))
     assert "Verdict: open" in capsys.readouterr().out
-
-
-def test_the_scheduler_that_runs_ahead_peaks_early():
-    rows = chapter.ahead_chart().to_dict()
-    values = rows["layer"][0].get("data", rows.get("data"))["values"]
-    ahead = [r for r in values if r["scheduler stepped"] == "8 times a step"]
-    top = max(ahead, key=lambda row: row["learning rate"])
-    assert top["optimizer step"] == 500
 
 
 def test_the_formula_as_printed_is_far_too_high_for_so_small_a_model():
