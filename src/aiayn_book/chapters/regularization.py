@@ -331,7 +331,7 @@ def settle_smoothing() -> None:
     )
 
 
-# Temperature, calibration, and the logits.
+# Temperature and calibration.
 
 TEMPERATURES = torch.linspace(0.4, 2.0, 33)
 
@@ -408,32 +408,9 @@ def confidences(pairs: int, smoothing: float) -> tuple[Tensor, Tensor]:
     return sure, hit
 
 
-@cache
-@torch.no_grad()
-def leads(smoothing: float, seed: int) -> Tensor:
-    """By how much the right logit leads each wrong one: (tokens, V − 1).
-
-    Of models without dropout, on the few pairs that they were trained on.
-    """
-    model = run(FEW, smoothing=smoothing, seed=seed).model
-    train = corpus().train
-    logits, right = predict(model, (train[0][:FEW], train[1][:FEW]))
-    of_right = logits.gather(-1, right[:, None])
-    others = torch.ones_like(logits, dtype=torch.bool)
-    others = others.scatter_(-1, right[:, None], False)
-    return of_right - logits[others].view(len(right), -1)
-
-
 def expected_lead(vocab_size: int, smoothing: float = EPSILON) -> float:
     """The lead of the right logit at the minimum of the smoothed loss."""
     return math.log((1 - smoothing) * vocab_size / smoothing + 1)
-
-
-def lead_and_spread(smoothing: float) -> tuple[float, float]:
-    """The mean lead, and the mean standard deviation of the wrong logits."""
-    found = [leads(smoothing, seed) for seed in THREE]
-    mean = sum(f.mean().item() for f in found) / len(found)
-    return mean, sum(f.std(dim=-1).mean().item() for f in found) / len(found)
 
 
 # Dropout: where it is, and what it does.
@@ -704,39 +681,6 @@ def loss_by_confidence() -> alt.LayerChart:
         description="The loss of one token against the probability that the model "
         "gives it, from 0.2 to nearly 1. The plain loss falls towards zero. The "
         "smoothed loss falls to 0.39 at a probability of 0.92 and rises again.",
-    )
-
-
-def pull_on_the_logits() -> Svg:
-    """q − p for three confidences: the direction of a step on the logits."""
-    drawing = Diagram(356, 292)
-    target = smoothed([2], 5, EPSILON)[0]
-    confidences = (0.5, 0.92, 0.99)
-    heads = ("too low", "as the target", "too high")
-    for x, confidence, head in zip((130, 220, 310), confidences, heads, strict=True):
-        p = torch.full((5,), (1 - confidence) / 4)
-        p[2] = confidence
-        drawing.text(x, 14, head, bold=True)
-        drawing.bars(x, 70, p, role="neutral", width=76, height=60, limit=1.0)
-        drawing.bars(x, 150, target, role="key", width=76, height=60, limit=1.0)
-        pull = target - p
-        drawing.bars(x, 232, pull, role="query", width=76, height=60, limit=0.45)
-        words = f"{pull[2]:+.2f}".replace("-", "−")
-        drawing.text(x, 276, "0" if abs(pull[2]) < 1e-6 else words, small=True)
-    for y, first, second, role in (
-        (70, "prediction", "p", "neutral"),
-        (150, "target", "q", "key"),
-        (232, "pull on", "logits, q − p", "query"),
-    ):
-        drawing.text(4, y - 8, first, anchor="start", role=role)
-        drawing.text(4, y + 9, second, anchor="start", role=role)
-    drawing.text(4, 276, "right one", anchor="start")
-    return drawing.finish(
-        "Prediction, target and the pull on the logits",
-        "Three columns of bars over five tokens, for a probability of 0.5, 0.92 and "
-        "0.99 of the right one. The target is the same in all three. The difference is "
-        "+0.42 for the right token in the first, zero for all in the second, and -0.07 "
-        "in the third, where the wrong tokens are raised a little.",
     )
 
 
@@ -1047,43 +991,6 @@ def _calibration_chart(pairs: int, words: str) -> alt.LayerChart:
         height=240,
         description=f"Share of right tokens against confidence after training on "
         f"{pairs} pairs, with a diagonal: {words}.",
-    )
-
-
-def leads_chart() -> alt.LayerChart:
-    """How far the right logit is ahead of the wrong ones, as a distribution."""
-    rows = []
-    for e, name in NAMES.items():
-        found = torch.cat([leads(e, seed).flatten() for seed in THREE])
-        share = torch.histc(found, bins=60, min=0, max=30) / len(found)
-        rows += [
-            {"lead": (i + 0.5) / 2, "share": part, "trained with": name}
-            for i, part in enumerate(share.tolist())
-        ]
-    expected = expected_lead(corpus().vocab_size)
-    words = {"lead": expected, "words": f"formula: {expected:.1f}"}
-    rule = alt.Chart(alt.Data(values=[words])).encode(x="lead:Q")
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("lead:Q", title="right logit minus a wrong one"),
-        y=alt.Y("share:Q", title="share of all pairs", axis=alt.Axis(format="%")),
-        color=alt.Color("trained with:N", title="trained with", scale=_COLOUR),
-    )
-    layers = [
-        base.mark_area(opacity=0.15).encode(y=alt.Y("share:Q", stack=None)),
-        base.mark_line().encode(
-            strokeDash=alt.StrokeDash(
-                "trained with:N", title="trained with", scale=_DASH
-            )
-        ),
-        rule.mark_rule(color=NEUTRAL.mark, strokeDash=[2, 3]),
-        rule.mark_text(align="left", dx=6).encode(y=alt.value(8), text="words:N"),
-    ]
-    return alt.LayerChart(layer=layers).properties(
-        width="container",
-        height=230,
-        description="Two distributions of the lead of the right logit over a wrong "
-        "one. With smoothing it is narrow and lies near the formula's value, without "
-        "smoothing it is wide and lies nearly twice as high.",
     )
 
 

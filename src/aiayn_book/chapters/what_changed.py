@@ -46,14 +46,7 @@ from aiayn.model import (
     ResidualNorm,
     split_heads,
 )
-from aiayn.training import TrainingConfig, orthogonalized
-from aiayn_book.chapters.optimizer import (
-    WIDTH,
-    Sorter,
-    draw_digits,
-    fresh,
-    losses_of,
-)
+from aiayn.training import TrainingConfig
 from aiayn_book.colours import KEY, NEUTRAL, QUERY, WEIGHT, css_colour
 from aiayn_book.diagrams import Diagram
 from aiayn_book.plots import curves
@@ -619,83 +612,6 @@ def without_map(found: Mapping[str, Mapping[str, Sequence[float]]]) -> Svg:
     )
 
 
-# The norm and the gate, drawn.
-
-
-def two_norms() -> Svg:
-    """What LayerNorm and RMSNorm make of the point (1, 7)."""
-    drawing = Diagram(350, 276)
-    x0, y0, unit = 212, 226, 27
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return x0 + unit * x, y0 - unit * y
-
-    drawing.axis(at(-4.4, 0), at(3.2, 0))
-    drawing.axis(at(0, -0.9), at(0, 7.8))
-    radius = unit * 2**0.5
-    drawing.parts.append(
-        f'<circle cx="{x0}" cy="{y0}" r="{radius:.1f}" style="fill: none; '
-        'stroke: currentColor; stroke-opacity: 0.5; stroke-dasharray: 4 3"/>'
-    )
-    drawing.arrow(at(-3.9, 3.9), at(0.9, -0.9), head=False, dashed=True, width=1)
-    drawing.arrow(at(0, 0), at(1, 7))
-    drawing.arrow(at(0.95, 6.95), at(-2.9, 3.1), role="key", dashed=True)
-    drawing.arrow(at(0, 0), at(-1, 1), role="key", width=3)
-    drawing.arrow(at(0, 0), at(0.2, 1.4), role="query", width=3)
-    drawing.text(*at(1.2, 7), "x = (1, 7)", anchor="start", bold=True)
-    drawing.text(*at(0.75, 1.75), "RMSNorm", anchor="start", role="query", bold=True)
-    drawing.text(*at(0.75, 1.1), "(0.2, 1.4)", anchor="start", role="query")
-    drawing.text(*at(-1.6, 1.0), "LayerNorm", anchor="end", role="key", bold=True)
-    drawing.text(*at(-1.6, 0.35), "(−1, 1)", anchor="end", role="key")
-    drawing.text(*at(-3.25, 2.75), "minus the mean", anchor="end", role="key")
-    return drawing.finish(
-        "Two norms of one point",
-        "The point (1, 7) in a plane. RMSNorm shortens its arrow to the length √2 and "
-        "keeps the direction. LayerNorm first moves it to (−3, 3), on the line of "
-        "points whose numbers sum to zero, and then shortens that to (−1, 1).",
-    )
-
-
-GATED_BY = (2.0, -1.0, 0.5, -2.0)
-"""What the gate's map gives in the drawing."""
-VALUED_AT = (1.0, 1.5, -1.5, -0.5)
-"""What the value's map gives."""
-
-
-def two_gates() -> list[Svg]:
-    """The paper's layer, which gates itself, and one with a map for the gate."""
-    gate, value = torch.tensor(GATED_BY), torch.tensor(VALUED_AT)
-    rows = [
-        [("x W₁", gate, "key"), ("[x W₁ > 0]", (gate > 0).float(), "query")],
-        [("value", value, "key"), ("SiLU(gate)", F.silu(gate), "query")],
-    ]
-    named = (("2017: it gates itself", "max(0, x W₁)"), ("SwiGLU", "the product"))
-    drawings = []
-    for (title, product_name), parts in zip(named, rows, strict=True):
-        (_, one, _), (_, other, _) = parts
-        drawing = Diagram(330, 236)
-        drawing.text(6, 12, title, anchor="start", bold=True)
-        lines = [*parts, (product_name, one * other, "value")]
-        for y, (name, numbers, role) in zip((58, 126, 202), lines, strict=True):
-            drawing.text(108, y, name, anchor="end", role=role)
-            drawing.bars(210, y, numbers, role=role, width=180, height=60, limit=2.1)
-        drawing.text(116, 92, "×", bold=True)
-        drawing.arrow((210, 158), (210, 172))
-        drawings.append(
-            drawing.finish(
-                title,
-                "Three rows of four bars: what the map gives, the gate, and below the "
-                f"product of the two, {_listed(one * other)}. The gates are "
-                f"{_listed(other)}.",
-            )
-        )
-    return drawings
-
-
-def _listed(numbers: Tensor) -> str:
-    return ", ".join(f"{number:.1f}" for number in numbers.tolist()).replace("-", "−")
-
-
 # Positions that rotate.
 
 
@@ -979,30 +895,6 @@ def cache_bytes(
     return layers * 2 * key_heads * d_k * tokens * a_number
 
 
-def shared_heads() -> Svg:
-    """Eight query heads with eight, two and one key and value heads."""
-    names = {8: "multi-head\n2017", 2: "grouped", 1: "multi-query"}
-    drawing = Diagram(350, 290)
-    for row, (groups, name) in enumerate(names.items()):
-        top = 20 + 94 * row
-        for line, words in enumerate(name.split("\n")):
-            drawing.text(6, top + 20 * line + 12, words, anchor="start", bold=not line)
-        drawing.text(6, top + 56, f"{groups} in the cache", anchor="start", role="key")
-        share = 8 // groups
-        for head in range(8):
-            x = 136 + 29 * head
-            key = 136 + 29 * (head // share * share + (share - 1) / 2)
-            drawing.arrow((x, top + 8), (key, top + 48), head=False, width=1.2)
-            drawing.dot(x, top, role="query", radius=8)
-            drawing.dot(key, top + 56, role="key", radius=8)
-    return drawing.finish(
-        "Eight query heads with eight, two and one key heads",
-        "Three rows. In each, eight dots for the query heads stand above eight, two or "
-        "one for the key heads with their value heads; lines join each query head with "
-        "the key head that it uses.",
-    )
-
-
 # Attention by tiles: what is ever held.
 
 
@@ -1100,47 +992,6 @@ def memory_chart() -> alt.LayerChart:
         "fused kernel double and lie far below.",
         log_y=True,
     )
-
-
-# One stack.
-
-
-def who_attends() -> list[Svg]:
-    """Who may attend to whom, with two stacks and with one."""
-    words = ["the", "cat", "start", "die", "Katze"]
-    causal = causal_mask(5).double()
-    two = causal.clone()
-    two[:, :2] = 1.0
-    drawings = []
-    for name, mask in (("two stacks (2017)", two), ("one stack", causal)):
-        drawing = Diagram(330, 204)
-        drawing.text(192, 12, name, bold=True)
-        drawing.grid(
-            192,
-            122,
-            0.75 * mask,
-            cell=50,
-            tall=28,
-            digits=None,
-            rows=words,
-            columns=words,
-        )
-        drawing.arrow((67, 108), (317, 108), head=False, width=2)
-        drawing.arrow((167, 52), (167, 192), head=False, width=2)
-        drawings.append(
-            drawing.finish(
-                name.capitalize(),
-                "Five rows and five columns: two source tokens, then three target "
-                "tokens. Each target token may attend to the source and to the target "
-                "up to itself. "
-                + (
-                    "Both source tokens may attend to the whole source."
-                    if mask is two
-                    else "The first source token may attend to itself only."
-                ),
-            )
-        )
-    return drawings
 
 
 # What each change gained, from the record.
@@ -1356,89 +1207,7 @@ def one_table() -> Styler:
     return table.rename_axis("change").style.set_properties(**left)
 
 
-# Muon, an optimizer for matrices.
-
-
-def polynomial(values: Tensor, times: int) -> Tensor:
-    """Jordan's polynomial, applied several times to singular values."""
-    for _ in range(times):
-        values = 3.4445 * values - 4.775 * values**3 + 2.0315 * values**5
-    return values
-
-
-def polynomial_chart() -> alt.LayerChart:
-    """What becomes of a singular value."""
-    values = torch.logspace(-4, 0, 300, dtype=torch.float64)
-    rows = [
-        {"before": before, "after": after, "applied": f"{times} times"}
-        for times in (0, 1, 2, 4)
-        for before, after in zip(
-            values.tolist(), polynomial(values, times).tolist(), strict=True
-        )
-    ]
-    return curves(
-        rows,
-        "before",
-        "after",
-        "applied",
-        description="Singular value after the polynomial against the one before, from "
-        "a ten-thousandth to 1 on a logarithmic axis. Applied once, the curve has "
-        "hardly left the bottom at a hundredth. Applied four times it rises steeply up "
-        "to a hundredth and then stays in a band around 1.",
-        log_x=True,
-    )
-
-
-@cache
-def gradient_spectra() -> dict[str, Tensor]:
-    """Singular values, the largest being 1, of gradients and of two steps.
-
-    The gradients are those of the square matrices of a fresh post-norm model, three
-    draws; each value is (matrices, WIDTH).
-    """
-    weights = {name: w.requires_grad_() for name, w in fresh("post", 1).items()}
-    batch = draw_digits(64, 1, 3, torch.Generator().manual_seed(2))
-    loss = losses_of(Sorter("post"), weights, *batch)
-    gradients = torch.autograd.grad(loss.sum(), list(weights.values()))
-    pairs = zip(weights, gradients, strict=True)
-    square = torch.cat([g for name, g in pairs if name.endswith("_projection.weight")])
-    steps = {
-        "the gradient": square,
-        "Adam's first step": square.sign(),
-        "Muon's": orthogonalized(square),
-    }
-    spectra = {name: torch.linalg.svdvals(step) for name, step in steps.items()}
-    return {name: s / s[:, :1] for name, s in spectra.items()}
-
-
-def strong_directions() -> dict[str, float]:
-    """How many directions get at least half of what the first gets, on average."""
-    return {
-        name: (s > 0.5).double().sum(dim=1).mean().item()
-        for name, s in gradient_spectra().items()
-    }
-
-
-def spectra_chart() -> alt.LayerChart:
-    """The median singular values of gradients, and of the steps made of them."""
-    rows = [
-        {"direction": number, "singular value": value, "of": name}
-        for name, s in gradient_spectra().items()
-        for number, value in enumerate(s.median(dim=0).values.tolist(), start=1)
-    ]
-    return curves(
-        rows,
-        "direction",
-        "singular value",
-        "of",
-        description=f"Singular values of {WIDTH} directions, the largest being 1, "
-        "median over the projection matrices of a fresh model. Those of the gradient "
-        "fall off steeply, those of Adam's first step less so, and those of Muon's "
-        "step far more slowly.",
-    )
-
-
-# The recorded trainings of this book's grammar.
+# Muon, in recorded trainings of this book's grammar.
 
 _NAMES = {
     ("adam", 0.5): "Adam, half the rate",
