@@ -244,17 +244,6 @@ def test_the_nearer_letter_with_the_longer_path_is_learned_later():
     assert one_jump < chapter.steps_to_learn(chapter.jump_layers, 12, seed=0)
 
 
-def test_padding_of_the_text():
-    """Thirty-one short sentences and a long one: 22 times as many scores."""
-    sentences = [8] * 31 + [64]
-    padded = len(sentences) * max(sentences) ** 2
-    needed = sum(n * n for n in sentences)
-    assert (padded, needed, round(padded / needed)) == (131_072, 6_080, 22)
-    assert len(sentences) * max(sentences) / sum(sentences) == pytest.approx(
-        6.6, abs=0.05
-    )
-
-
 def test_every_drawing_has_a_text_alternative():
     """A title and what a reader who does not see it should know."""
     drawings = [
