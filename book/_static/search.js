@@ -231,7 +231,7 @@
     field.addEventListener("input", show);
     // A place in the page that is open is not behind the dialogue.
     list.addEventListener("click", ({ target }) => {
-      if (target.closest("a")) document.querySelector(".search-button__wrapper")?.classList.remove("show");
+      if (target.closest("a")) document.getElementById("pst-search-dialog")?.close();
     });
     // The arrows lead through the results and back to the field.
     box.parentElement.addEventListener("keydown", (event) => {

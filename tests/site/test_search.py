@@ -130,7 +130,7 @@ def test_typed_text_is_clear_of_the_magnifier(browser, width):
         assert gap > 2
 
 
-DIALOGUE = ".search-button__search-container form.bd-search"
+DIALOGUE = "#pst-search-dialog form.bd-search"
 
 
 def open_dialogue(browser):
