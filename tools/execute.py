@@ -19,7 +19,6 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
-from aiayn.errors import InputError
 from announce_times import STORE
 from project import BUILD, CACHE, ROOT, chosen, notebook_paths
 
@@ -108,7 +107,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         paths = chosen(given.names, every)
-    except InputError as error:
+    except ValueError as error:
         parser.error(str(error))
     if drop_if_outdated():
         print("The package, the pins or Python have changed: all outputs are dropped.")

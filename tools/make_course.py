@@ -88,7 +88,7 @@ def main() -> int:
     try:
         paths = chosen(given.names, notebook_paths())
         empty_folder(folder)
-    except InputError as error:
+    except ValueError as error:
         print(error)
         return 1
     assignments = write_chapters(paths, folder)

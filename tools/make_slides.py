@@ -12,7 +12,6 @@ from pathlib import Path
 import nbformat
 from jupyter_cache import get_cache
 
-from aiayn.errors import InputError
 from project import BUILD, CACHE, chosen, taught_paths
 from slides.deck import slides_of
 from slides.page import deck_page, index_page, place_assets
@@ -28,7 +27,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         paths = chosen(given.names, taught_paths())
-    except InputError as error:
+    except ValueError as error:
         parser.error(str(error))
     cache = get_cache(CACHE)
     place_assets(given.out)

@@ -9,8 +9,6 @@ from typing import Any
 
 import yaml
 
-from aiayn.errors import InputError
-
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SITE_SOURCES = ("_config.yml", "_toc.yml", "book", "notebooks")
@@ -50,11 +48,11 @@ def chosen(names: Sequence[str], paths: Sequence[Path]) -> list[Path]:
     """The notebooks of those names, in the order of the book; all if none is named.
 
     Raises:
-        InputError: There is no notebook of a name.
+        ValueError: There is no notebook of a name.
     """
     known = {path.stem for path in paths}
     if unknown := [name for name in names if name not in known]:
-        raise InputError(
+        raise ValueError(
             f"There is no chapter {', '.join(unknown)}: give the name of a notebook, "
             f"such as {paths[0].stem}."
         )
