@@ -94,6 +94,5 @@ class RaggedTokens:
     @classmethod
     def open(cls, path: Path | str) -> "RaggedTokens":
         """Open what `save` wrote and leave it on disk, where processes share it."""
-        path = expand(path)
-        names = (f"{path}.tokens.npy", f"{path}.starts.npy")
-        return cls(*(np.load(name, mmap_mode="r") for name in names))
+        files = (expand(f"{path}.{name}.npy") for name in ("tokens", "starts"))
+        return cls(*(np.load(file, mmap_mode="r") for file in files))

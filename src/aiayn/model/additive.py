@@ -5,7 +5,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.model.attention import check_attention, softmax_over_keys
+from aiayn.model.attention import softmax_over_keys
+from aiayn.model.validation import check_attention
 
 
 def additive_attention(

@@ -14,11 +14,7 @@ from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
 from aiayn.model.choices import AttentionCall
 from aiayn.model.masks import Mask, check_mask
-from aiayn.model.validation import (
-    explain_attention,
-    explain_sequences,
-    head_widths,
-)
+from aiayn.model.validation import check_attention, explain_sequences, head_widths
 
 
 def scaled_dot_product_attention(
@@ -217,22 +213,6 @@ def split_heads(
     torch.Size([1, 2, 5, 3])
     """
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
-
-
-def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Each query needs keys of its width, and each key a value.
-
-    Raises:
-        InputError: Their shapes do not fit together.
-    """
-    shapes = query.shape, key.shape, value.shape
-    try:
-        torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
-        fits = query.size(-1) == key.size(-1) and key.size(-2) == value.size(-2)
-    except (RuntimeError, IndexError):
-        fits = False
-    if not fits or query.dim() < 2:
-        raise InputError(explain_attention(*shapes))
 
 
 def _check_sequences(width: int, *given: Tensor | None) -> None:

@@ -333,13 +333,7 @@ def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-    )
+    return MultiHeadAttention(*_attention_sizes(config))
 
 
 def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -349,14 +343,12 @@ def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """
     if config.positions != "rotary":
         return _attention(config)
-    return RotaryAttention(
-        config.d_model,
-        config.num_heads,
-        config.d_k,
-        config.d_v,
-        config.attention_dropout,
-        config.max_length,
-    )
+    return RotaryAttention(*_attention_sizes(config), config.max_length)
+
+
+def _attention_sizes(config: TransformerConfig) -> tuple[Any, ...]:
+    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
+    return *sizes, config.attention_dropout
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:

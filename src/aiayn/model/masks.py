@@ -61,8 +61,7 @@ def padding_mask(
     Returns:
         A mask for every head and every query of a sentence alike.
 
-    Not in the paper, which does not speak of padding; any batch of unequal sentences
-    needs it.
+    Not in the paper, which does not speak of padding.
 
     >>> padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0)[:, 0, 0].int()
     tensor([[1, 1, 0],

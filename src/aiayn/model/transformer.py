@@ -24,11 +24,7 @@ from aiayn.model.learned_positions import (
 )
 from aiayn.model.masks import Mask, causal_mask, padding_mask
 from aiayn.model.positions import SinusoidalPositionalEncoding
-from aiayn.model.validation import (
-    explain_batch,
-    explain_early_padding,
-    explain_tokens,
-)
+from aiayn.model.validation import explain_batch, explain_early_padding, explain_tokens
 
 
 def shift_right(

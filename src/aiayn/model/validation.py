@@ -104,6 +104,24 @@ def explain_sequences(width: int, *shapes: torch.Size) -> str:
     return explain_attention(*shapes)
 
 
+def check_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+) -> None:
+    """Each query needs keys of its width, and each key a value.
+
+    Raises:
+        InputError: Their shapes do not fit together.
+    """
+    shapes = query.shape, key.shape, value.shape
+    try:
+        torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
+        fits = query.size(-1) == key.size(-1) and key.size(-2) == value.size(-2)
+    except (RuntimeError, IndexError):
+        fits = False
+    if not fits or query.dim() < 2:
+        raise InputError(explain_attention(*shapes))
+
+
 def explain_attention(*shapes: torch.Size) -> str:
     """Why an attention function cannot compute with query, key and value."""
     given = ", ".join(str(tuple(shape)) for shape in shapes)
