@@ -297,6 +297,54 @@ def quality_lines(record: Record) -> list[str]:
     return lines + _not_measured(record)
 
 
+def fastest_by_size(
+    record: Record, precision: str
+) -> dict[tuple[int, int], tuple[str, float]]:
+    """For each size of a batch the peer that ours is least ahead of, and by how much.
+
+    Returns:
+        For sentences and tokens of each: the peer's name, and how many times as fast
+        ours is, the median of the rounds' own ratios.
+    """
+    times = {
+        (m["peer"], m["round"], one["rows"], one["length"]): one["seconds"]
+        for m in record["measurements"]
+        if m["precision"] == precision
+        for one in m["sizes"]
+    }
+    others = [peer for peer in peers_in(record) if peer not in OUR_FORMS]
+    found = {}
+    for rows, length in record["settings"]["sizes"]:
+        ratios = {
+            peer: [
+                times[key] / times[OURS, *key[1:]]
+                for key in times
+                if key[0] == peer and key[2:] == (rows, length)
+                if (OURS, *key[1:]) in times
+            ]
+            for peer in others
+        }
+        middles = [(median(each), peer) for peer, each in ratios.items() if each]
+        if middles:
+            ratio, peer = min(middles)
+            found[rows, length] = peer, ratio
+    return found
+
+
+def grid_lines(record: Record) -> list[str]:
+    """The record of the grid as a table of text."""
+    lines = []
+    for precision in ("fp32", "bf16"):
+        lines += ["", f"{precision}: ours, times the fastest other at each size"]
+        lines += [
+            f"  {rows:4} x {length:4}{ratio:8.2f} ×  {peer}"
+            for (rows, length), (peer, ratio) in fastest_by_size(
+                record, precision
+            ).items()
+        ]
+    return lines + _not_measured(record)
+
+
 def growth_points(record: Record, axis: str) -> list[dict[str, float]]:
     """One axis of the growth benchmark: measured beside predicted.
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from itertools import chain, count, islice
 from operator import itemgetter
 from pathlib import Path
+from statistics import median
 
 import torch
 from torch import profiler
@@ -206,6 +207,26 @@ def _unpadded(source: torch.Tensor) -> list[list[int]]:
     return [[token for token in row if token] for row in source.tolist()]
 
 
+def grid(job: dict) -> dict:
+    """Steps at each size of `workload.GRID`; the median step counts."""
+    adapter = import_module(f"benchmarks.peers.{job['peer']}")
+    torch.manual_seed(1)
+    narrow = job["case"]["precision"] == "bf16"
+    step = adapter.training_step(adapter.build(workload.CONFIG), narrow, Schedule())
+    whole, sizes = Stopwatch(), []
+    for rows, length in workload.GRID:
+        batch = workload.filled(rows, length)
+        for _ in range(2):  # machine code is written, memory is fetched
+            step(*batch)
+        watch, steps = Stopwatch(), []
+        while len(steps) < 2 or watch.read()["seconds"] < workload.SECONDS_A_SIZE:
+            one = Stopwatch()
+            step(*batch)
+            steps.append(one.read()["seconds"])
+        sizes.append({"rows": rows, "length": length, "seconds": median(steps)})
+    return whole.read() | {"sizes": sizes}
+
+
 def growth(job: dict) -> dict:
     """Steps of our trainer at one size; several processes share each batch."""
     from benchmarks.peers import ours
@@ -308,6 +329,7 @@ def main() -> None:
         "gpu": gpu,
         "decoding": decoding,
         "time_to_quality": time_to_quality,
+        "grid": grid,
         "growth": growth,
         "matrix_product": matrix_product,
     }

@@ -260,6 +260,25 @@ def _sentence_lengths(source: Tensor, target: Tensor, pad_id: int) -> list[Tenso
     ]
 
 
+GRID = [
+    [rows, length]
+    for length in (8, 32, 128, 512)
+    for rows in (1, 4, 16, 64)
+    if rows * length <= 8192
+]
+"""Sentences and tokens of each, on both sides: the sizes of `benchmarks.grid`."""
+SECONDS_A_SIZE = 0.4
+"""How long the steps of a size are timed, and two of them at least."""
+
+
+def filled(rows: int, length: int) -> tuple[Tensor, Tensor]:
+    """A batch of random tokens without padding: source and target."""
+    drawn = torch.Generator().manual_seed(rows * length)
+    shape = (2, rows, length)
+    source, target = torch.randint(4, CONFIG.vocab_size, shape, generator=drawn)
+    return source, target
+
+
 def grown(
     axis: str, value: int, seed: int
 ) -> tuple[TransformerConfig, tuple[Tensor, Tensor]]:

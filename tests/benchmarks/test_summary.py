@@ -219,6 +219,33 @@ def test_threads_are_busy_while_they_take_processor_time():
     assert summary.processor_seconds(RECORD, "ours", FP32) == 2.0
 
 
+def test_of_each_size_the_peer_counts_that_ours_is_least_ahead_of():
+    """In two rounds t5 takes 2 and 4 times as long as ours, bart 5 and 2 times."""
+
+    def measured(peer, number, seconds):
+        sizes = [{"rows": 4, "length": 8, "seconds": seconds}]
+        case = {"peer": peer, "round": number, "precision": "fp32"}
+        return case | {"sizes": sizes}
+
+    record = {
+        "settings": {"sizes": [[4, 8], [1, 512]]},
+        "measurements": [
+            measured(peer, number, seconds)
+            for peer, both in {
+                "ours": (1, 2),
+                "plain": (0.5, 1),
+                "t5": (2, 8),
+                "bart": (5, 4),
+            }.items()
+            for number, seconds in enumerate(both)
+        ],
+        "not_measured": {},
+    }
+    assert summary.fastest_by_size(record, "fp32") == {(4, 8): ("t5", 3.0)}
+    assert summary.fastest_by_size(record, "bf16") == {}
+    assert "3.00 ×  t5" in "\n".join(summary.grid_lines(record))
+
+
 # What takes too long for several rounds; the page says how many there were.
 LONG = ("decoding_file", "time_to_quality")
 # What tells the cases of a benchmark apart.
@@ -228,6 +255,7 @@ DRAW = {
     "gpu": summary.gpu_lines,
     "decoding": summary.decoding_lines,
     "time_to_quality": summary.quality_lines,
+    "grid": summary.grid_lines,
     "growth": summary.growth_lines,
 }
 PATH = re.compile(r"(?<![\w.])(?<!:/)/\w")

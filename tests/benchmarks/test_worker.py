@@ -115,3 +115,13 @@ def test_nobody_is_timed_before_all_are_ready_and_one_at_a_time(tmp_path):
 def test_one_alone_waits_for_nobody():
     with worker.turn():
         pass
+
+
+def test_a_grid_has_a_time_for_each_size(monkeypatch):
+    monkeypatch.setattr(workload, "CONFIG", CONFIG)
+    monkeypatch.setattr(workload, "SECONDS_A_SIZE", 0.0)
+    monkeypatch.setattr(workload, "GRID", [[1, 8], [2, 5]])
+    found = worker.grid({"peer": "ours", "case": {"precision": "fp32"}})
+    assert [(one["rows"], one["length"]) for one in found["sizes"]] == [(1, 8), (2, 5)]
+    for one in found["sizes"]:
+        assert 0 < one["seconds"] < found["seconds"]

@@ -70,6 +70,40 @@ class TrainingStep(BenchmarkDirective):
         return made
 
 
+class Grid(BenchmarkDirective):
+    """How far ours is ahead of the fastest peer at each size of a batch."""
+
+    record = "grid"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        made: list[nodes.Node] = []
+        lengths = dict.fromkeys(length for _, length in record["settings"]["sizes"])
+        for precision in ("fp32", "bf16"):
+            found = summary.fastest_by_size(record, precision)
+            if not found:
+                continue
+            rows = [
+                [
+                    f"{count} sentence{'s' * (count > 1)}",
+                    *(size_cell(found.get((count, length))) for length in lengths),
+                ]
+                for count in dict.fromkeys(count for count, _ in found)
+            ]
+            header = ["", *(f"of {length} tokens" for length in lengths)]
+            behind = sum(ratio < 1 / 1.05 for _, ratio in found.values())
+            words = (
+                f"A peer is ahead by more than 5 % at {behind} of {len(found)} sizes."
+            )
+            made += [heading(precision, record, {"precision": precision})]
+            made += [table(header, rows), nodes.paragraph("", words)]
+        return made
+
+
+def size_cell(found: tuple[str, float] | None) -> str:
+    """The ratio, and whose it is; empty where the batch would be too large."""
+    return "" if found is None else f"{times(found[1])} ({PEERS[found[0]].title})"
+
+
 class Processors(SphinxDirective):
     """How far a training step is ahead on each processor.
 
@@ -355,6 +389,7 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
 def setup(app: Sphinx) -> dict:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
+    app.add_directive("grid-benchmark", Grid)
     app.add_directive("processors", Processors)
     app.add_directive("decoding-benchmark", Decoding)
     app.add_directive("file-benchmark", DecodingOfFile)

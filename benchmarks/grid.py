@@ -1,0 +1,43 @@
+"""Is there a size of batch at which a peer trains faster? Few and many sentences, short
+and long.
+
+Usage: python -m benchmarks.grid
+
+Tokens are random and no row has padding, so that nothing but the size differs. A peer
+takes the steps of all sizes in one process, the smallest first.
+"""
+
+from dataclasses import asdict
+
+from benchmarks import workload
+from benchmarks.driver import Benchmark, Job, arguments, report
+from benchmarks.peers import PEERS, Peer
+from benchmarks.summary import grid_lines
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = arguments(" ".join(__doc__.split("\n\n")[0].split()))
+    parser.set_defaults(threads=1)
+    parser.add_argument(
+        "--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"]
+    )
+    given = parser.parse_args()
+    given.peers = [name for name in given.peers if PEERS[name].trains]
+    settings = {
+        "model": asdict(workload.CONFIG),
+        "label_smoothing": workload.LABEL_SMOOTHING,
+        "sizes": workload.GRID,
+        "seconds_a_size": workload.SECONDS_A_SIZE,
+    }
+
+    def jobs(_: Peer) -> list[Job]:
+        return [Job({"precision": precision}) for precision in given.precisions]
+
+    benchmark = Benchmark("grid", given, settings)
+    benchmark.run(jobs)
+    print("\n".join(grid_lines(benchmark.record)))
+
+
+if __name__ == "__main__":
+    report(main)
