@@ -264,10 +264,10 @@ GRID = [
     [rows, length]
     for length in (8, 32, 128, 512)
     for rows in (1, 4, 16, 64)
-    if rows * length <= 8192
+    if rows * length <= 4096
 ]
 """Sentences and tokens of each, on both sides: the sizes of `benchmarks.grid`."""
-SECONDS_A_SIZE = 0.4
+SECONDS_A_SIZE = 0.2
 """How long the steps of a size are timed, and two of them at least."""
 
 

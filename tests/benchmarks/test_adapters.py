@@ -8,6 +8,7 @@ says which.
 
 import copy
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -62,8 +63,8 @@ def test_the_weights_make_the_same_model_of_marian():
 
 
 def test_the_weights_make_the_same_model_of_fairseq(model):
-    reason = "fairseq is not installed: the benchmark installs it."
-    pytest.importorskip("fairseq", reason=reason)
+    if find_spec("fairseq") is None:  # it imports only as the adapter imports it
+        pytest.skip("fairseq is not installed: the benchmark installs it.")
     from benchmarks.peers import fairseq
 
     model = model.double().eval()
