@@ -35,8 +35,8 @@ class EncodedPairs:
         cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
     ) -> "EncodedPairs":
         """Pairs of rows of ids that already end in EOS."""
-        sides = tuple(zip(*pairs, strict=True)) or ((), ())
-        return cls(*map(RaggedTokens.from_lists, sides))
+        source, target = tuple(zip(*pairs, strict=True)) or ((), ())
+        return cls(RaggedTokens.from_lists(source), RaggedTokens.from_lists(target))
 
     def __len__(self) -> int:
         return len(self.source)

@@ -43,8 +43,9 @@ def distinct_sizes() -> Iterator[None]:
     """Have torch's compiler take no two sizes for one, and no number for a size."""
     with ExitStack() as settings:
         with suppress(ImportError, AttributeError):  # private: a torch may lack it
-            from torch.fx.experimental import _config as sizes
+            from torch.fx.experimental import _config
 
+            sizes: Any = _config
             settings.enter_context(sizes.patch(use_duck_shape=False))
         with suppress(ImportError, AttributeError):
             from torch._dynamo import config as numbers

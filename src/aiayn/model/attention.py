@@ -5,6 +5,7 @@ the formula has no value there.
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -181,7 +182,7 @@ class MultiHeadAttention(nn.Module):
         """The queries of every head: (batch, heads, queries, d_k)."""
         return split_heads(self.query_projection(query), self.num_heads)
 
-    def project_kv(self, key, value, cache: KVCache | None = None):
+    def project_kv(self, key, value, cache: Any = None) -> Any:
         """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
 
         With a cache they are appended to it, and all that it then holds is returned.

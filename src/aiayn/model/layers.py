@@ -223,7 +223,8 @@ class DecoderLayer(nn.Module):
             if cache is None:
                 return attend(x, memory, memory, memory_mask, need_weights)
             # The hypotheses of a sentence are the queries of one attention.
-            queries = x.reshape(len(cache.memory.keys), -1, x.size(2))
+            keys: Any = cache.memory.keys
+            queries = x.reshape(len(keys), -1, x.size(2))
             update, weights = attend(
                 queries, None, None, memory_mask, need_weights, cache.memory
             )
@@ -318,8 +319,8 @@ class Decoder(nn.Module):
             x, own, cross = layer(x, *given)
             all_self.append(own)
             all_cross.append(cross)
-        weights = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
-        return self.norm(x), *weights
+        own, cross = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
+        return self.norm(x), own, cross
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:
@@ -343,7 +344,7 @@ def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """
     if config.positions != "rotary":
         return _attention(config)
-    return RotaryAttention(*_attention_sizes(config), config.max_length)
+    return RotaryAttention(*_attention_sizes(config), max_length=config.max_length)
 
 
 def _attention_sizes(config: TransformerConfig) -> tuple[Any, ...]:

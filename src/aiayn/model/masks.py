@@ -73,11 +73,7 @@ def padding_mask(
 
 
 def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
-    """Refuse a mask that is not boolean, or does not broadcast to the scores' shape.
-
-    Raises:
-        InputError: The sentence says which shape is meant.
-    """
+    """Refuse a mask that is not boolean, or does not broadcast to the scores' shape."""
     if mask is None:
         return
     if not isinstance(mask, Tensor):

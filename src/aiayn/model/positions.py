@@ -29,8 +29,7 @@ def sinusoidal_positional_encoding(
         start: The first position.
 
     Returns:
-        The table. It is computed in float64 (a float32 angle of position 10,000 is off
-        in the fourth digit) and returned in torch's default type.
+        The table, computed in float64 and returned in torch's default type.
 
     Paper: §3.5.
 

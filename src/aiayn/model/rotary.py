@@ -9,6 +9,8 @@ $$(R_m q) \cdot (R_n k) = q^\top R_{n - m} \, k$$
 Chapter 21 derives it.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -110,7 +112,7 @@ class RotaryAttention(MultiHeadAttention):
         """The queries of every head, rotated."""
         return self._rotate(super().project_query(query), cache)
 
-    def project_kv(self, key: Tensor, value: Tensor, cache: KVCache | None = None):
+    def project_kv(self, key, value, cache: KVCache | None = None) -> Any:
         """The keys of every head, rotated, and the values."""
         keys, values = super().project_kv(key, value)
         keys = self._rotate(keys, cache)

@@ -115,7 +115,7 @@ def prepare_data(
     """
     _check_model(config)
     makes_pairs = config.corpus == "grammar" and config.corpus_size is not None
-    options = {"size": config.corpus_size} if makes_pairs else {}
+    options: Any = {"size": config.corpus_size} if makes_pairs else {}
     languages = {"source": config.source, "target": config.target}
     with group.main_first():  # it downloads the corpus for all
         corpus = load_corpus(config.corpus, **languages, **options)

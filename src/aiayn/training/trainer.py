@@ -119,7 +119,7 @@ class Trainer:
         self.zero_grad()
         totals = self.zero_sums()
         pad_id = self.criterion.pad_id
-        tokens = sum((batch.target != pad_id).sum() for batch in batches)
+        tokens: Any = sum((batch.target != pad_id).sum() for batch in batches)
         for number, batch in enumerate(batches, start=1):
             source, target, indices, share = self._own_rows(batch)
             alone = self._parallel is self.criterion
