@@ -27,7 +27,6 @@ from aiayn_book import published
 from aiayn_book.chapters import a_model_you_already_use as chapter
 from aiayn_book.passages import (
     book_passages,
-    found_at,
     readers_questions,
 )
 from aiayn_book.published import Published
@@ -93,12 +92,6 @@ def record(model: Published) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         return [model.vocabulary[piece] for piece in pieces]
 
     of_passages = published.embed_rows(encoder, [ids(one.text) for one in passages])
-    of_questions = published.embed_rows(encoder, [ids(question) for question in asked])
-    right = [where for _, where in questions]
-    depths = [
-        {str(best): found_at(q @ p.T, passages, right, best) for best in (1, 5)}
-        for q, p in zip(of_questions, of_passages, strict=True)
-    ]
     untrained = published.assemble(
         model.config,
         published.random_tensors({k: list(v.shape) for k, v in tensors.items()}),
@@ -125,7 +118,6 @@ def record(model: Published) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         "embedded": embedded,
         "with_vectors": WITH_VECTORS,
         "questions": [{"ask": q, "chapter": c} for q, c in questions],
-        "depths": depths,
         "passages": [passage._asdict() for passage in passages],
         "measured": chapter.measure_all(
             model, encoder, untrained, passages, right_examples

@@ -1,13 +1,12 @@
-"""What chapter 24 measures in the published encoder: its heads and its mixtures.
+"""What chapter 24 measures in the published encoder: its heads and its sink.
 
 Each function takes the encoder and rows of tokens, and returns plain lists, which the
 record holds as they are.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
-from statistics import mean
 from typing import Any
 
 import torch
@@ -163,58 +162,6 @@ def sink_share(encoder: Any, rows: Rows) -> dict[str, list[float]]:
     }
 
 
-def mixing(
-    encoder: Any, rows: Rows, words: Sequence[int], tries: int = 2
-) -> dict[str, Any]:
-    """How much of a position's vector depends on its own token, after each layer.
-
-    One token at a time is replaced by a random word, and the change of every vector is
-    measured, as in chapter 20. Beside it stands what attention rollout computes from
-    the weights, with one half for the residual connection, and the weight on itself.
-
-    Args:
-        encoder: The encoder.
-        rows: Tokens of short texts.
-        words: Tokens to draw from.
-        tries: Random words for each token.
-    """
-    draw = torch.Generator().manual_seed(24)
-    table = torch.tensor(words)
-    measured, computed, own_weight = [], [], []
-    for row in rows:
-        n = len(row)
-        (weights,) = attention_of_rows(encoder, [row])
-        average = weights.mean(dim=1)  # (layers, queries, keys)
-        flow, shares = torch.eye(n), [1.0]
-        for layer in average:
-            flow = (torch.eye(n) + layer) / 2 @ flow
-            shares.append(_own(flow))
-        computed.append(shares)
-        own_weight.append([_own(layer) for layer in average])
-        ids = torch.tensor(list(row))
-        moved = torch.zeros(len(average) + 1, n, n)
-        with torch.no_grad():
-            whole = layer_states(encoder, ids[None])
-            for _ in range(tries):
-                other = table[torch.randint(len(table), (n,), generator=draw)]
-                changed = ids.repeat(n, 1)
-                changed[torch.arange(n), torch.arange(n)] = other
-                for depth, states in enumerate(layer_states(encoder, changed)):
-                    moved[depth] += (states - whole[depth]).norm(dim=-1).T
-        measured.append([_own(m / m.sum(dim=-1, keepdim=True)) for m in moved])
-    return {
-        "measured": [round(mean(column), 4) for column in zip(*measured, strict=True)],
-        "rollout": [round(mean(column), 4) for column in zip(*computed, strict=True)],
-        "weight": [round(mean(column), 4) for column in zip(*own_weight, strict=True)],
-        "uniform": mean(1 / len(row) for row in rows),
-    }
-
-
-def _own(shares: Tensor) -> float:
-    """The mean of the diagonal, over ordinary tokens."""
-    return shares.diagonal()[1:-1].mean().item()
-
-
 def left_out(encoder: Any, rows: Rows, right: Tensor) -> dict[str, dict[str, float]]:
     """What each difference is worth: the encoder's error without it.
 
@@ -247,74 +194,3 @@ def _rounded(table: Tensor) -> list:
         [round(x, 4) for x in row] if isinstance(row, list) else round(row, 4)
         for row in table.tolist()
     ]
-
-
-# Scale, from published configurations.
-
-CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = {
-    "this encoder (2021)": {
-        "vocab": 30522, "d": 384, "ff": 1536, "layers": 6, "heads": 12,
-        "positions": 512, "segments": 2, "biases": True, "norm": "post",
-        "embedding_norm": True, "pooler": True,
-    },
-    "the paper's base (2017)": {
-        "vocab": 37000, "d": 512, "ff": 2048, "layers": 6, "decoder_layers": 6,
-        "heads": 8, "ff_biases": True, "norm": "post",
-    },
-    "BERT-base (2018)": {
-        "vocab": 30522, "d": 768, "ff": 3072, "layers": 12, "heads": 12,
-        "positions": 512, "segments": 2, "biases": True, "norm": "post",
-        "embedding_norm": True, "pooler": True,
-    },
-    "GPT-2 XL (2019)": {
-        "vocab": 50257, "d": 1600, "ff": 6400, "layers": 48, "heads": 25,
-        "positions": 1024, "biases": True, "norm": "pre",
-    },
-    "Llama 3 8B (2024)": {
-        "vocab": 128256, "d": 4096, "ff": 14336, "layers": 32, "heads": 32,
-        "kv_heads": 8, "gated": True, "tied": False, "norm": "rms",
-    },
-}  # fmt: skip
-"""Sizes as their authors published them."""
-
-
-def parameters(sizes: Mapping[str, Any]) -> dict[str, int]:
-    """Count the parameters of a model from its sizes.
-
-    Returns:
-        *total*, and *products*: those that each token is multiplied with, so without
-        embeddings and norms, but with the output layer of a language model.
-    """
-    d, ff = sizes["d"], sizes["ff"]
-    layers, decoder = sizes["layers"], sizes.get("decoder_layers", 0)
-    narrow = d * sizes.get("kv_heads", sizes["heads"]) // sizes["heads"]
-    attention = 2 * d * d + 2 * d * narrow
-    attention_biases = 2 * d + 2 * narrow if sizes.get("biases") else 0
-    forward = (3 if sizes.get("gated") else 2) * d * ff
-    forward_biases = d + ff if sizes.get("biases") or sizes.get("ff_biases") else 0
-    norm = d if sizes["norm"] == "rms" else 2 * d
-    products = layers * (attention + forward) + decoder * (2 * attention + forward)
-    rest = layers * (attention_biases + forward_biases + 2 * norm)
-    rest += decoder * (2 * attention_biases + forward_biases + 3 * norm)
-    rest += norm * (sizes["norm"] != "post") + norm * sizes.get("embedding_norm", False)
-    tables = sizes["vocab"] + sizes.get("positions", 0) + sizes.get("segments", 0)
-    output = sizes["vocab"] * d
-    total = products + rest + tables * d
-    if sizes.get("pooler"):
-        total += d * d + d
-    else:  # it predicts tokens
-        products += output
-    if not sizes.get("tied", True):
-        total += output
-    return {"total": total, "products": products}
-
-
-def flops(sizes: Mapping[str, Any], length: int = 128) -> float:
-    """Multiplications and additions for one token among `length`, forward only.
-
-    Two for each parameter in a product, and 4 n d in each attention for scores and
-    weighted means, without a discount for a causal mask. In an encoder-decoder a token
-    is one of the source and one of the target.
-    """
-    attentions = sizes["layers"] + 2 * sizes.get("decoder_layers", 0)
-    return 2 * parameters(sizes)["products"] + 4 * length * sizes["d"] * attentions

@@ -10,7 +10,6 @@ from statistics import mean
 from typing import Any
 
 import altair as alt
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -372,39 +371,10 @@ def recall_charts(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     return panels
 
 
-def depth_rows(depths: Sequence[Mapping[str, Sequence[bool]]]) -> list[dict[str, Any]]:
-    """The share found when the mean is taken after each layer."""
-    return [
-        {"layers": depth, "share": mean(found), "list": _list_name(int(best))}
-        for depth, hits in enumerate(depths)
-        for best, found in hits.items()
-    ]
-
-
-def _layers(chart: alt.LayerChart, first: int) -> alt.LayerChart:
-    """Ticks at whole layers."""
-    for part in chart.layer:
-        part.encoding.x.axis = alt.Axis(values=list(range(first, 7)), format="d")
-    return chart
-
-
-def depth_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
-    """Lines over the number of layers."""
-    chart = curves(
-        rows,
-        "layers",
-        "share",
-        "list",
-        description="The share of questions whose chapter is found by the mean vector "
-        "after 0 to 6 layers: it is much the highest after the last.",
-    )
-    return _layers(chart, 0)
-
-
 def sink_rows(
     moved: Mapping[str, Sequence[float]], share: Mapping[str, Sequence[float]]
 ) -> list[dict[str, Any]]:
-    """Lines of Figure 24.11."""
+    """Lines of Figure 24.10."""
     names = {
         "in front": "[CLS] in front",
         "moved": "[CLS] in the middle",
@@ -434,54 +404,9 @@ def sink_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         "now in front instead, and from layer 4 on both get about the same. The share "
         "of [CLS] in what is added is far smaller.",
     )
-    return _layers(chart, 1)
-
-
-def mixing_rows(
-    found: Mapping[str, Any], untrained: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Lines of the share of the own token."""
-    lines = {
-        "measured": found["measured"],
-        "measured, random weights": untrained["measured"],
-        "rollout": found["rollout"],
-    }
-    return [
-        {"layers": depth, "own share": value, "line": name}
-        for name, values in lines.items()
-        for depth, value in enumerate(values)
-    ]
-
-
-def mixing_chart(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
-    """The share of a position's own token over the layers."""
-    chart = curves(
-        rows,
-        "layers",
-        "own share",
-        "line",
-        description="How much of a position's vector depends on its own token falls "
-        "with every layer, faster by attention rollout than measured, and slowest "
-        "with random weights.",
-    )
-    return _layers(chart, 0)
-
-
-def scale_table() -> pd.DataFrame:
-    """Five models: parameters, and work for a token."""
-    rows = {}
-    for name, sizes in measures.CONFIGURATIONS.items():
-        rows[name] = {
-            "width": sizes["d"],
-            "layers": "6 + 6" if "decoder_layers" in sizes else str(sizes["layers"]),
-            "parameters": _millions(measures.parameters(sizes)["total"]),
-            "GFLOP a token": f"{measures.flops(sizes) / 1e9:.2g}",
-        }
-    return pd.DataFrame(rows).T
-
-
-def _millions(count: int) -> str:
-    return f"{count / 1e6:,.0f} million"
+    for part in chart.layer:
+        part.encoding.x.axis = alt.Axis(values=list(range(1, 7)), format="d")
+    return chart
 
 
 # Measurements.
@@ -520,12 +445,6 @@ def sinks(model: Published, encoder: Any, texts: Sequence[str]) -> dict[str, Any
         "moved": measures.moved_sink(encoder, rows),
         "share": measures.sink_share(encoder, rows),
     }
-
-
-def mixing(model: Published, encoder: Any) -> dict[str, Any]:
-    """`published_measures.mixing` of the six example sentences."""
-    common = sorted(word_ids(model))
-    return measures.mixing(encoder, to_rows(model, EXAMPLES), common)
 
 
 def maps(
@@ -582,8 +501,6 @@ def measure_all(
         "heads untrained": heads(model, untrained, texts),
         "maps": maps(model, encoder, table),
         "sinks": sinks(model, encoder, texts),
-        "mixing": mixing(model, encoder),
-        "mixing untrained": mixing(model, untrained),
     }
 
 
