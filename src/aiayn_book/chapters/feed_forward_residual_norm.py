@@ -1108,9 +1108,9 @@ def settle_one_width() -> None:
         holds=len(widths) == 62 and min(widths) == max(widths) == 512 and refused,
         expected="every embedding, sub-layer and norm gives 512 numbers; without a "
         "matrix in the residual connection, 256 cannot be added to them",
-        measured=f"{len(widths)} outputs of the base model are {min(widths)} to "
-        f"{max(widths)} numbers wide, to which 256 {'cannot' if refused else 'can'} "
-        "be added",
+        measured=f"{len(widths)} outputs of the base model have "
+        f"{' or '.join(map(str, sorted(set(widths))))} numbers, to which 256 "
+        f"{'cannot' if refused else 'can'} be added",
         scale="derivation",
     )
 
