@@ -1096,7 +1096,7 @@ def output_widths() -> list[int]:
 
 
 def settle_one_width() -> None:
-    """Settle that all outputs have one width, and that another cannot be added."""
+    """Settle that all outputs have one width, and that no other can be added."""
     try:
         torch.add(_random(5, 512), _random(5, 256))
         refused = False
@@ -1108,8 +1108,9 @@ def settle_one_width() -> None:
         holds=len(widths) == 62 and min(widths) == max(widths) == 512 and refused,
         expected="every embedding, sub-layer and norm gives 512 numbers; without a "
         "matrix in the residual connection, 256 cannot be added to them",
-        measured=f"{len(widths)} outputs, from {min(widths)} to {max(widths)} wide; "
-        f"width 256 {'refused' if refused else 'accepted'}",
+        measured=f"{len(widths)} outputs of the base model have "
+        f"{' or '.join(map(str, sorted(set(widths))))} numbers, to which 256 "
+        f"{'cannot' if refused else 'can'} be added",
         scale="derivation",
     )
 

@@ -684,13 +684,14 @@ def settle_distance(table: Any, kept: Sequence[Mapping[int, float]]) -> None:
         holds=bool(one["right"].min() >= 0.95),
         expected="with attention at least 95 % right in every band of four "
         "distances, up to three times the longest in training",
-        measured=f"distances 1 to 36: with attention {span(one['right'])}, "
-        f"without {span(other['right'])} (chance 25 %); gain {span(near)} at the "
-        f"nearest four, {span(most)} at the farthest; without, the last four of 4 "
-        f"words {span(share_right(table, 'last state', 4, 4))}, of 12 words "
-        f"{span(share_right(table, 'last state', 12, 4))}; one flagged letter, 100 "
-        f"back, without: {span([shares[100] for shares in kept])}",
-        sample=f"{one['seed'].nunique()} seeds, distances 1 to 36 in bands of four",
+        measured="distances 1 to 36 in the input: with attention "
+        f"{span(one['right'])}, without {span(other['right'])} (chance 25 %); gain "
+        f"{span(near)} at the nearest four, {span(most)} at the farthest; without, the "
+        f"last four of 4 words {span(share_right(table, 'last state', 4, 4))}, of 12 "
+        f"words {span(share_right(table, 'last state', 12, 4))}; one flagged letter, "
+        f"100 back, without: {span([shares[100] for shares in kept])}",
+        sample=f"{one['seed'].nunique()} seeds, one recall task with a recurrent "
+        "reader, bands of four distances",
         detects="fewer than 95 % right in any band in any seed",
     )
 

@@ -290,10 +290,11 @@ def settle_sequential(paths: Paths) -> None:
         expected="computed step by step, each further word lengthens a recurrent "
         "layer's critical path by the same amount, and lengthens neither attention's "
         "nor a convolution's",
-        measured="operations that each word adds: "
+        measured="computed step by step, each word adds to the critical path: "
         + ", ".join(f"{name} {count:g}" for name, count in each.items())
-        + f"; {'as many' if steady else 'not as many'} for each word from "
-        f"{lengths[0]} to {lengths[-1]} words",
+        + f" operations; {'as many' if steady else 'not as many'} for each word from "
+        f"{lengths[0]} to {lengths[-1]} words. (A recurrence without a nonlinear "
+        "function takes only log₂ n rounds: exercise 1.1)",
         scale="derivation",
     )
 
@@ -744,19 +745,22 @@ def shares_of_copiers(
 # Convolutions.
 
 
-def layers_needed(distance: int, k: int = 3, doubling: bool = False) -> int:
+def layers_needed(
+    distance: int, k: int = 3, doubling: bool = False, largest: int = 2**30
+) -> int:
     """Causal convolutions of width k until an output depends on a word so far back.
 
     Args:
         distance: in words.
         k: the width of the kernel.
         doubling: whether the layers' dilations are 1, 2, 4 and so on.
+        largest: the power of two at which the dilations begin again with 1.
     """
     n = distance + 1
     x = torch.ones(1, 1, n, dtype=torch.float64, requires_grad=True)
     y, layers = x, 0
     while True:
-        apart = 2**layers if doubling else 1
+        apart = 2 ** (layers % largest.bit_length()) if doubling else 1
         y = F.pad(y, ((k - 1) * apart, 0))  # looks back only
         ones = torch.ones(1, 1, k, dtype=torch.float64)
         y = F.conv1d(y, ones / k, dilation=apart)
@@ -825,7 +829,9 @@ def settle_convolutions(
             for name, layers in needed.items()
         )
         + f"; equal to the formulas at all {len(distances)} distances. (The published "
-        "ByteNet doubles to 16, begins again, and so grows linearly beyond)",
+        "ByteNet doubles to 16 and begins again, so it is logarithmic up to 62 words "
+        f"and linear beyond: {layers_needed(distances[-1], doubling=True, largest=16)} "
+        f"layers for {distances[-1]})",
         scale="derivation",
     )
 
@@ -1061,8 +1067,8 @@ def _race_chart(progress: pd.DataFrame, last: pd.DataFrame) -> alt.Chart:
     )
 
 
-def table_2_costs() -> dict[str, float]:
-    """Training costs in Table 2, English to German, as multiples of the base model's.
+def table_2_costs(of: str = "base model") -> dict[str, float]:
+    """Training costs in Table 2, English to German, as multiples of a Transformer's.
 
     Single models only, without the paper's own.
     """
@@ -1071,8 +1077,8 @@ def table_2_costs() -> dict[str, float]:
         for row in paper.TABLE_2
         if row.flops_en_de and "Ensemble" not in row.model
     }
-    base = costs["Transformer (base model)"]
-    return {m: c / base for m, c in costs.items() if "Transformer" not in m}
+    own = costs[f"Transformer ({of})"]
+    return {m: c / own for m, c in costs.items() if "Transformer" not in m}
 
 
 def span(values: Sequence[float]) -> str:
@@ -1117,6 +1123,7 @@ def settle_faster(race: Race) -> None:
         measured="from 16 to 64 words the critical path grows "
         f"{growth['GRU + attention']:.1f}-fold for the GRU with attention and "
         f"{growth['Transformer']:.1f}-fold for the Transformer: more parallel it is. "
-        "The time is the paper's own word: in its Table 2 others cost "
-        f"{span(list(costs.values()))} times the base model",
+        "The time is the paper's own word: in its Table 2, for English to German, "
+        f"others cost {span(list(costs.values()))} times the base model, but only "
+        f"{span(list(table_2_costs('big').values()))} times the big one",
     )

@@ -958,7 +958,8 @@ def settle_small_width(settle: Settle, runs: Runs) -> None:
         expected="at dₖ = 4, each at its best rate, less than 5 points between them, "
         "two standard errors included",
         measured=f"right answers: without the factor {in_words(plain)}, additive "
-        f"{in_words(additive)}; at a rate of {RATES[0]}: {slow[0]} and {slow[1]}",
+        f"{in_words(additive)}, so near the ceiling that a small difference could not "
+        f"show; at a rate of {RATES[0]}: {slow[0]} and {slow[1]}",
         sample=_trainings(),
         detects=f"{smallest_effect(error.item()):.1%} of the answers",
     )
@@ -1003,12 +1004,12 @@ def settle_faster(settle: Settle, measured: Costs) -> None:
         holds=all(min(pair) >= 4 for pair in ratios.values()),
         expected="at dₖ = 64, at least 4 times in time and in memory, twice what the "
         "count explains",
-        measured="additive attention took "
+        measured="additive attention, not fused, took "
         + ", ".join(f"{pair[0]:.0f}" for pair in ratios.values())
         + " times as long with 64, 128 and 256 words, and "
         + ", ".join(f"{pair[1]:.0f}" for pair in ratios.values())
         + " times the memory",
-        sample="the best of five timings at each of three lengths, one machine",
+        sample="the best of five timings at each of three lengths, one processor core",
         detects="a ratio below 4 at any of them",
     )
 

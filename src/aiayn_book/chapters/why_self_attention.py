@@ -444,7 +444,7 @@ def settle_costs(d: int = 32) -> None:
         + ", ".join(f"{factor:g} (k = {k})" for k, factor in factors.items())
         + " times as many multiplications; but a whole GRU takes 6 such products, so "
         "that k = 3 costs half a GRU",
-        scale="derivation",
+        scale="figures",
     )
     lengths = [1, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128]
     cheaper: dict[str, list[int]] = {"plain RNN": [], "GRU": [], "LSTM": []}
@@ -472,7 +472,7 @@ def settle_costs(d: int = 32) -> None:
         f"GRU up to n = {cheaper['GRU'][-1]} and equal at n = {d}, less than an LSTM "
         f"up to n = {cheaper['LSTM'][-1]}, and less than a plain RNN at "
         f"{len(cheaper['plain RNN'])} lengths",
-        scale="derivation",
+        scale="figures",
     )
 
 
@@ -728,7 +728,8 @@ def settle_parallel(d: int = 16) -> None:
         holds=gain["self-attention"] >= 8 and gain["recurrent"] < 2,
         expected="eight times as many words: at least eight times as much at once for "
         "attention, and less than twice for recurrence",
-        measured="with eight times as many words, work divided by sequential depth: "
+        measured="with eight times as many words, all known beforehand as in training, "
+        "one layer's work divided by its sequential depth: "
         f"attention {gain['self-attention']:.1f} times as much, recurrence "
         f"{gain['recurrent']:.2f} times",
         scale="derivation",
@@ -1053,8 +1054,9 @@ def settle_paths() -> None:
         "2(n − 1)/(r − 1) for restricted attention",
         measured=f"steps between the two ends of 40 words: attention {attention[-1]}, "
         f"recurrence {recurrence[-1]}; of 41 words: {wide[41, 3]} with dilated kernels "
-        f"of width 3, {plain[41, 3]} with contiguous ones, {near_by[41, 5]} with "
-        f"attention to 5 words; of 20 words, {apart} pairs are then not connected",
+        f"of width 3, {plain[41, 3]} with contiguous ones, which the table leaves "
+        f"out, {near_by[41, 5]} with attention to 5 words; of 20 words, {apart} pairs "
+        "are then not connected",
         scale="derivation",
     )
     distances = (1, 4, 16, 63)
@@ -1396,7 +1398,8 @@ def settle_short_paths(trials: pd.DataFrame) -> None:
         expected="in both families the mean number of steps rises with each step of "
         "the path, and its slope is above two standard errors",
         measured=f"{'; '.join(words)}; {MOST} would mean not learned",
-        sample=f"{SEEDS} seeds at each path length, two families",
+        sample=f"{SEEDS} seeds at each path length, two families of models, {WIDTH} "
+        "wide (in the windows, the number of routes changes too)",
         detects=f"{2 ** smallest_effect(max(errors)):.2f} times as many steps for each "
         "further step of the path",
     )

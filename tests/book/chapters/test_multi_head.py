@@ -384,8 +384,8 @@ def costing(same):
         (
             "s3.2.2-beneficial",
             chapter.settle_beneficial,
-            (SCORES,),
-            (SCORES | {4: FAILS},),
+            (SCORES, GOOD),
+            (SCORES | {4: FAILS}, GOOD),
         ),
     ],
 )

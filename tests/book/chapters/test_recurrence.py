@@ -168,6 +168,9 @@ def test_layers_that_relate_two_words(capsys):
     assert chapter.layers_needed(14) == 7
     assert chapter.layers_needed(14, doubling=True) == 3
     assert chapter.layers_needed(15, doubling=True) == 4
+    reach = {62: 5, 63: 6, 124: 10, 128: 12}  # the published ByteNet's dilations
+    for distance, layers in reach.items():
+        assert chapter.layers_needed(distance, doubling=True, largest=16) == layers
     chapter.settle_convolutions((1, 2, 5, 14, 30))
     assert verdicts(capsys.readouterr().out)["s2-convolutions-distance"] == "derived"
     for drawing, reached in zip(chapter.receptive_fields(), (6, 14), strict=True):
@@ -236,6 +239,9 @@ def test_what_the_text_says_of_table_2():
     costs = chapter.table_2_costs()
     assert min(costs, key=costs.get) == "ConvS2S"
     assert round(costs["ConvS2S"], 1) == 2.9
+    of_big = chapter.table_2_costs("big")
+    assert min(of_big, key=of_big.get) == "ConvS2S"
+    assert round(of_big["ConvS2S"], 1) == 0.4
 
 
 def test_the_five_tasks_of_the_table():
