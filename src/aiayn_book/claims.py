@@ -156,6 +156,7 @@ class Settlement:
             f' data-claim="{escape(self.claim.id)}"'
             f' data-verdict="{escape(self.verdict)}"'
             f' data-scale="{self.scale}" data-measured="{escape(self.measured)}"'
+            f' data-expected="{escape(self.expected)}"'
             f' data-sample="{escape(self.sample)}"'
             f' data-detects="{escape(self.detects)}">'
             f"<summary><span>Claim {escape(self.claim.place)}:</span> "

@@ -23,6 +23,7 @@ class Record:
     verdict: str
     scale: str
     measured: str
+    expected: str = ""
     sample: str = ""
     detects: str = ""
 
@@ -51,6 +52,7 @@ def records_in_html(html: str, chapter: str) -> list[Record]:
             verdict=named["data-verdict"],
             scale=named.get("data-scale", ""),
             measured=named.get("data-measured", ""),
+            expected=named.get("data-expected", ""),
             sample=named.get("data-sample", ""),
             detects=named.get("data-detects", ""),
         )

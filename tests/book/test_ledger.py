@@ -163,7 +163,12 @@ def built(tmp_path_factory):
     source = tmp_path_factory.mktemp("site")
     (source / "notebooks").mkdir()
     shown = judge(
-        CLAIM.id, holds=False, measured="a <b>", scale="derivation"
+        CLAIM.id,
+        holds=False,
+        measured="a <b>",
+        expected="a > c",
+        scale="derivation",
+        sample="three seeds",
     )._repr_html_()
     unknown = shown.replace(f'data-claim="{CLAIM.id}"', 'data-claim="s9-none"')
     (source / "notebooks" / "04-scaling.md").write_text(
@@ -192,6 +197,8 @@ def test_the_page_links_a_verdict_to_its_cell(built):
     assert '<span class="verdict-scale"> by derivation</span>' in html
     assert "(1 by derivation)" in html  # and so does the count
     assert "a &lt;b&gt;" in html
+    assert "expected: a &gt; c" in html  # what a verdict is to be judged by
+    assert "sample: three seeds" in html
 
 
 def test_the_page_counts_open_claims(built):

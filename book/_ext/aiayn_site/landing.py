@@ -24,7 +24,7 @@ from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.html import escape
 from aiayn_book.live import EVERYDAY, load_live_model, load_quantised
 from aiayn_site.chapters import called, from_page
-from aiayn_site.ledger import all_records
+from aiayn_site.ledger import all_records, contradictions
 from aiayn_site.site_fonts import font_file
 
 SENTENCE = "The cow sleeps because it is tired."
@@ -260,7 +260,7 @@ KINDS = {
     "did not, at small scale": ("not reproduced at small scale",),
     "contradicted": ("contradicted",),
     "defined by the paper": ("defined",),
-    "out of reach here": ("reported by the paper only", "open"),
+    "not decided here": ("reported by the paper only", "open"),
 }
 """How the front page groups the verdicts of the ledger."""
 
@@ -292,8 +292,10 @@ def bar(env: BuildEnvironment, address) -> str:
     return (
         f'<p class="verdict-sentence"><a href="{ledger}">{sum(found.values())} claims '
         f"of the paper</a>, each with a verdict: {found['held up']} held up when we "
-        f"derived or measured them, {found['did not, at small scale']} did not at our "
-        f"small scale, {found['contradicted']} are contradicted.</p>"
+        f"derived, measured or recomputed them, "
+        f"{found['did not, at small scale']} did not at our small scale, "
+        f"{found['contradicted']} are contradicted "
+        f"({contradictions(all_records(env))}).</p>"
         f'<div class="verdict-bar" role="group" aria-label="Verdicts">{parts}</div>'
     )
 

@@ -120,6 +120,8 @@ class FillIn(SphinxPostTransform):
         if record.verdict == "defined" and claim.code:
             notes.insert(0, f"our code: {claim.code}")
         if record.sample:
+            if record.expected:
+                notes.append(f"expected: {record.expected}")
             notes.append(f"sample: {record.sample}")
         if record.detects:
             notes.append(f"could have detected: {record.detects}")

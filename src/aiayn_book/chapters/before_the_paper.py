@@ -472,9 +472,8 @@ def settle_with_recurrence() -> None:
         holds=None,
         expected="few models with attention and without a recurrent network before "
         "this paper",
-        measured=f"of the {len(others)} earlier ones in Figure A.1: "
-        + ", ".join(alone)
-        + "; all others cannot be counted here",
+        measured=f"{len(alone)} of the {len(others)} earlier ones in Figure A.1 have "
+        "none: " + ", ".join(alone) + "; all others cannot be counted here",
     )
 
 

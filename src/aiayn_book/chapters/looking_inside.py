@@ -560,7 +560,11 @@ def uniform_far_share(weights: Sequence[SentenceWeights]) -> float:
 
 
 def _sample(runs: Runs, sentences: int) -> str:
-    return f"{len(runs)} seeds, {sentences} held-out sentences"
+    return f"{_models(runs)}, {sentences} held-out sentences"
+
+
+def _models(runs: Runs) -> str:
+    return f"{len(runs)} seeds of a model with two layers a side"
 
 
 def settle_heads(runs: Runs, before: Untrained, sentences: int) -> None:
@@ -578,13 +582,22 @@ def settle_heads(runs: Runs, before: Untrained, sentences: int) -> None:
         assert max(first) < min(second)
         best.append(second.index(max(second)))
     assert min(best) < max(best)
+    credited = []  # also the encoder heads that Figure 20.7 speaks of
+    for run, count in zip(runs.values(), counts, strict=True):
+        hits = run["scores"]["encoder"]["noun of the determiner"]["hits"]
+        rows = zip(run["tasks"]["encoder"], hits, strict=True)
+        unnamed = [h for row in rows for t, h in zip(*row, strict=True) if not t]
+        credited.append(count + sum(h > 2 / 3 for h in unnamed))
+    assert min(credited) < 24 / 3  # the verdict does not hang on that blind bar
     settle(
         "s4-heads-differ",
         holds=before.tasks == 0 and min(kinds) >= 3 and min(counts) >= 24 / 3,
         expected="three different tasks or more, and a third of all heads with "
-        "one, in every seed; none before training",
-        measured=f"{kinds} different tasks, {counts} of 24 heads, and "
-        f"{before.tasks} before training",
+        "one, in every seed (the paper gives no numbers; these are ours); none before "
+        "training",
+        measured=f"{kinds} different tasks, {counts} of 24 heads ({credited} with the "
+        "heads that find two thirds of the nouns of determiners, which the rule cannot "
+        f"see), and {before.tasks} before training",
         sample=_sample(runs, sentences),
         detects=f"heads clearly above the bar: {POSITIONAL:.0%} of the rows "
         f"(positions), {ABOVE_OFFSET:.0%} more than the best offset (relations); "
@@ -705,11 +718,11 @@ def settle_long(runs: Runs) -> None:
         holds=any(any(map(_follows, run["long"].values())) for run in runs.values()),
         expected="in some seed, an encoder head finds a verb's subject, or the "
         "verb, four words or more away, 10 points above offset and shuffled gold",
-        measured="best encoder head "
+        measured="hits of the best encoder head "
         + ", ".join(f"{score['hits']:.0%}" for score in best)
         + f"; a word at random {best[0]['uniform']:.0%}, best offset "
         f"{best[0]['offset']:.0%}",
-        sample=f"{len(runs)} seeds, {rows} long dependencies each",
+        sample=f"{_models(runs)}, {rows} long dependencies each",
         detects=f"a head that hits {best[0]['offset'] + ABOVE_OFFSET:.0%}; "
         f"the standard error of a share is at most {0.5 / rows**0.5:.0%}",
     )
@@ -737,10 +750,10 @@ def settle_anaphora(runs: Runs) -> None:
         "that, at 'it', hits the noun meant "
         "10 points more often than any offset, prefers it to the other noun in "
         "three of four sentences, and puts half its weight on one word",
-        measured=f"{heads} such heads of 8 in {len(runs)} seeds, though the "
-        "German pronoun is right in "
+        measured=f"{heads} such heads of 8 in {len(runs)} seeds, never two in one "
+        "model, though the German pronoun is right in "
         + ", ".join(f"{score['pronouns right']:.0%}" for score in found.values()),
-        sample=f"{len(runs)} seeds, two halves of about {second['queries']} sentences",
+        sample=f"{_models(runs)}, two halves of about {second['queries']} sentences",
         detects=f"a head clearly above the bar of "
         f"{second['offset'] + ABOVE_OFFSET:.0%}; one exactly at it passes in both "
         "halves in a quarter of all tries",
@@ -1037,13 +1050,14 @@ def settle_interpretable(runs: Runs, before: Untrained) -> None:
         holds=None if met(blind) else all(passed),
         expected="in every seed the heaviest source word is the most missed one "
         "at least twice as often as for a guess at random or by position",
-        measured=", ".join(
+        measured="the heaviest word is the most missed one in "
+        + ", ".join(
             f"{answer['top']:.0%} against {answer['offset']:.0%} by position"
             for answer in trained
         )
         + f"; before training {blind['top']:.0%} against {blind['offset']:.0%}"
         + ", so this rule decides nothing" * met(blind),
-        sample=f"{len(runs)} seeds, 60 sentences each",
+        sample=f"{_models(runs)}, 60 sentences each",
         detects="a share that is not twice that of the best guess",
     )
 

@@ -648,18 +648,20 @@ def settle_schedule(rate: Callable[..., float]) -> None:
     shares = {s: rate(s, 512) / peak for s in range(1, 100_001)}
     rises = max(abs(shares[s] - s / 4000) for s in range(1, 4001))
     falls = max(abs(shares[s] - (4000 / s) ** 0.5) for s in range(4000, 100_001))
+    widths = max(abs(rate(4000, d) * (4000 * d) ** 0.5 - 1) for d in (512, 1024))
     config, gap = TrainingConfig(), adam_gap()
     ours = config.betas, config.epsilon, config.warmup_steps
     ours += config.optimizer, config.cooldown_steps
     settle(
         "s5.3-schedule",
-        holds=max(rises, falls, gap) < 1e-12
+        holds=max(rises, falls, widths, gap) < 1e-12
         and ours == ((0.9, 0.98), 1e-9, 4000, "adam", 0),
         expected="a straight line to step 4,000, then the peak times "
-        "√(4000 / step), with Adam at the paper's settings",
+        "√(4000 / step), the peak as in equation (3) for both widths, and Adam at the "
+        "paper's settings",
         measured=f"the rate is off the line by at most {rises:.1g} and off the inverse "
-        f"root by at most {falls:.1g} of the peak; this book's Adam and PyTorch's "
-        f"differ by at most {gap:.1g}",
+        f"root by at most {falls:.1g} of the peak, and the peaks of base and big by "
+        f"{widths:.1g}; this book's Adam and PyTorch's differ by at most {gap:.1g}",
         scale="derivation",
     )
 

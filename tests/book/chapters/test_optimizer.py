@@ -169,6 +169,8 @@ def test_another_schedule_does_not_pass(capsys):
     """The authors' later settings, for example."""
     chapter.settle_schedule(lambda step, d: noam_rate(step, d, 8000))
     assert "Verdict: open" in capsys.readouterr().out
+    chapter.settle_schedule(lambda step, d: noam_rate(step, 512))  # for all widths
+    assert "Verdict: open" in capsys.readouterr().out
 
 
 def test_the_formula_as_printed_is_far_too_high_for_so_small_a_model():

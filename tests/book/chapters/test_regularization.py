@@ -182,6 +182,27 @@ def test_the_verdict_on_dropout_is_the_recorded_one(capsys):
     assert f"Verdict: {recorded['s5.4-dropout']}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("rest", "verdict"),
+    [(0.01, "reproduced at small scale"), (0.1, "not reproduced at small scale")],
+)
+def test_a_cost_that_no_temperature_takes_back_is_another_cause(
+    capsys, monkeypatch, rest, verdict
+):
+    """The paper says *as the model learns to be more unsure*."""
+    near = [-0.001, 0.0, 0.0, 0.0, 0.001]
+    found = {"loss": 0.1, "confidence": -10.0}
+
+    def changes(pairs, measure):
+        return [found.get(measure, 0.0) + x for x in near]
+
+    monkeypatch.setattr(chapter, "changes", changes)
+    costs = [0.1] * 5, [rest + x for x in near]
+    monkeypatch.setattr(chapter, "cost_of_smoothing", lambda pairs: costs)
+    chapter.settle_smoothing()
+    assert f"Verdict: {verdict}" in capsys.readouterr().out
+
+
 def test_a_model_that_drops_elsewhere_does_not_pass(capsys, monkeypatch):
     """With dropout of the attention weights there are more than 32."""
     more = chapter.places(0.1, 0.1)
