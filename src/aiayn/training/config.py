@@ -171,7 +171,7 @@ class TrainingConfig:
         # pairs more than repeated ones. Packed rows bring sentences of all lengths into
         # each small batch. Each pair is seen little more than once, so that no dropout
         # is needed. With Muon, a narrower model learns as much in less time (chapter
-        # 14).
+        # 21).
         sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
         sizes["dropout"] = 0.0
         config = cls(
