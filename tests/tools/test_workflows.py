@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-import project
+from tools import project
 
 WORKFLOWS = sorted((project.ROOT / ".github" / "workflows").glob("*.yml"))
 KINDS = {"lowest", "pinned", "newest"}

@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 
 BOOK = Path(__file__).resolve().parents[2]
 NOTEBOOKS = BOOK.parent / "notebooks"
-PAGE = "book/teach/exercises"  # tools/readme.py writes its table
+PAGE = "book/teach/exercises"  # tools/site/readme.py writes its table
 KINDS = ("Code", "Derive", "Think", "Play")
 
 OPENING = re.compile(r"^> \*\*Exercise ", re.MULTILINE)
