@@ -78,7 +78,7 @@ def test_speed_is_put_in_at_one_door():
         assert modules == OPENS_THE_DOOR.get(name, set()), name
 
 
-PRIVATE = re.compile(r"torch(\.\w+)*\._[a-z]|torch\.ops|_C\b")
+PRIVATE = re.compile(r"torch(\.\w+)*(\._| import _)[a-z]|torch\.ops|_C\b")
 
 
 def test_private_parts_of_torch_are_used_in_fast_only():
