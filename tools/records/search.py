@@ -46,6 +46,8 @@ from aiayn_book.ensemble import Ensemble
 from tools.project import RECORDS, commit
 
 BATCH = 2048  # source pieces
+SENTENCES = 1014  # of validation
+PART = 300  # of them, for beams of 16 and 32
 
 
 @dataclass(frozen=True)
@@ -420,9 +422,6 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--trained-by", required=True, metavar="COMMAND")
-    parser.add_argument("--name", default="search")
-    parser.add_argument("--sentences", type=int, default=1014, help="of validation")
-    parser.add_argument("--part", type=int, default=300, help="for beams of 16 and 32")
     return parser
 
 
@@ -432,7 +431,7 @@ def main() -> None:
     made_with = commit()
     torch.set_num_threads(1)
     began = time.process_time()
-    runs = [Run(path, words.sentences, words.part) for path in words.runs]
+    runs = [Run(path, SENTENCES, PART) for path in words.runs]
     require_one_task(runs)
     content = {
         "command": typed(words),
@@ -443,7 +442,7 @@ def main() -> None:
         "ensembles": ensembles(runs),
     }
     content["cpu_seconds"] = round(time.process_time() - began)
-    write_json(RECORDS / f"{words.name}.json", content)
+    write_json(RECORDS / "search.json", content)
     for run in content["runs"]:
         print(run["name"], run["test"]["printed"])
 
@@ -452,10 +451,6 @@ def typed(words: argparse.Namespace) -> str:
     """The command line without the folders that are above the runs."""
     runs = [f"runs/{path.name}" for path in words.runs]
     options = ["--trained-by", words.trained_by]
-    for name in ("name", "sentences", "part"):
-        value = getattr(words, name)
-        if value != arguments().get_default(name):
-            options += [f"--{name}", str(value)]
     return shlex.join(["python", "-m", "tools.records.search", *runs, *options])
 
 

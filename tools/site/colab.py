@@ -248,7 +248,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", help="such as 03-attention; none: all")
     parser.add_argument("--python", help="what to make the environment with")
-    parser.add_argument("--environment", type=Path, default=ENVIRONMENT)
     parser.add_argument("--ready", type=Path, help="a Python with other versions")
     options = parser.parse_args()
     known = {path.stem: path for path in notebook_paths()}
@@ -258,8 +257,8 @@ def main() -> int:
     if options.ready:
         faults = run_chapters(paths, options.ready.absolute())
         return 1 if faults else 0
-    python = make_environment(options.environment.absolute(), options.python or None)
-    held = make_fresh(options.environment, python)
+    python = make_environment(ENVIRONMENT, options.python or None)
+    held = make_fresh(ENVIRONMENT, python)
     faults = run_chapters(paths[:1], python)  # the one that installs the package
     faults += replaced(held, installed(python))
     faults += run_chapters(paths[1:], python)

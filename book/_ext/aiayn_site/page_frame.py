@@ -119,6 +119,6 @@ def frame(app: Sphinx, page, template, context: dict, doctree) -> None:
             context[f"{side}_title"] = context[side]["title"] + words
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
-    return takes_notes(app, note_minutes, frame)
+    takes_notes(app, note_minutes, frame)

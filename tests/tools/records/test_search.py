@@ -63,16 +63,7 @@ def test_counts_come_back_from_their_text():
 def test_a_command_asks_for_what_was_asked():
     """Quotes and all; folders above the runs are the machine's own affair."""
     loop = "for s in 1 2; do echo 'it' $s; done"
-    words = [
-        "runs/a",
-        "runs/b c",
-        "--trained-by",
-        loop,
-        "--name",
-        "mine",
-        "--part",
-        "7",
-    ]
+    words = ["runs/a", "runs/b c", "--trained-by", loop]
     given = search.arguments().parse_args(["/else/runs/a", *words[1:]])
     command = shlex.split(search.typed(given))
     assert command[:3] == ["python", "-m", "tools.records.search"]
