@@ -41,7 +41,7 @@ help: ## list the commands
 
 book: environment ## execute what has changed and build the site into _build/html
 	@echo "==> Notebooks: those that are not in the cache"
-	@$(BIN)/python tools/execute.py --stale
+	@$(BIN)/python -m tools.site.execute --stale
 	@$(MAKE) --no-print-directory site
 	@echo
 	@echo "The book is built: open $(SITE)/index.html, or run 'make serve'."
@@ -49,14 +49,14 @@ book: environment ## execute what has changed and build the site into _build/htm
 test: environment ## check style, package, notebooks that changed, site; FULL=1 for all
 	@$(MAKE) --no-print-directory lint
 	@echo "==> Tests: the package, the tools, the text"
-	@$(BIN)/python tools/run_tests.py $(if $(FULL),--all)
+	@$(BIN)/python -m tools.run_tests $(if $(FULL),--all)
 	@echo "==> Notebooks: every cell of those whose outputs are not in the cache"
-	@$(BIN)/python tools/execute.py $(if $(FULL),--all,--stale)
+	@$(BIN)/python -m tools.site.execute $(if $(FULL),--all,--stale)
 	@$(MAKE) --no-print-directory site
 	@echo "==> Tests: the site in a browser, light and dark, wide and narrow"
 	@$(BIN)/python -m pytest tests/site -q -n 2
 	@echo
-	@$(BIN)/python tools/browser.py && echo "Passed: style, package, notebooks, site." || \
+	@$(BIN)/python -m tools.site.browser && echo "Passed: style, package, notebooks, site." || \
 		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
 serve: environment ## show the site, rebuilt as you write, at 127.0.0.1:8000/book/index.html; PORT=…
@@ -69,8 +69,8 @@ lint: environment ## check code and notebooks; changes nothing
 	@$(BIN)/ruff check --quiet .
 	@$(RUFF_FORMAT) --check --quiet && $(RUFF_FORMAT_NOTEBOOKS) --check --quiet || \
 		{ echo "The layout of the files above is not ruff's: run 'make format'."; exit 1; }
-	@$(BIN)/python tools/notebooks.py --check
-	@$(BIN)/python tools/readme.py --check
+	@$(BIN)/python -m tools.site.notebooks --check
+	@$(BIN)/python -m tools.site.readme --check
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
@@ -80,19 +80,19 @@ types: environment ## check the package's types with pyright (fetches it the fir
 	@$(BIN)/pyright
 
 times: environment ## note each chapter's run time, as its set-up cell will announce it
-	@$(BIN)/python tools/announce_times.py
+	@$(BIN)/python -m tools.site.announce_times
 
 format: environment ## bring code and notebooks into their normal form
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(RUFF_FORMAT)
 	@$(RUFF_FORMAT_NOTEBOOKS)
-	@$(BIN)/python tools/notebooks.py
-	@$(BIN)/python tools/readme.py
+	@$(BIN)/python -m tools.site.notebooks
+	@$(BIN)/python -m tools.site.readme
 
 pdf: environment ## the whole built book as one PDF, _build/book.pdf (needs Chromium)
 	@test -f $(SITE)/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
 	@echo "==> PDF: each page printed by Chromium, then joined"
-	@$(BIN)/python tools/book_pdf.py
+	@$(BIN)/python -m tools.site.book_pdf
 
 bench: environment ## measure speed beside other libraries; RUN=… is a trained model's folder
 	@test -e $(RUN) || { echo "There is no $(RUN): benchmarks/README.md has the command that trains it."; exit 1; }
@@ -100,7 +100,7 @@ bench: environment ## measure speed beside other libraries; RUN=… is a trained
 	@$(BIN)/python -m benchmarks.decoding $(RUN)
 
 colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 5 GB); CHAPTERS=… for some
-	@$(STARTER)/bin/python tools/colab.py $(CHAPTERS) --python "$(COLAB_PYTHON)"
+	@$(STARTER)/bin/python -m tools.site.colab $(CHAPTERS) --python "$(COLAB_PYTHON)"
 
 releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 5 GB)
 	@rm -rf build  # setuptools would take old files from it
@@ -110,7 +110,7 @@ releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or n
 	@env -u PYTHONPATH .venv-$(RELEASES)/bin/python -m pytest $(PACKAGE_TESTS) -q -n 2 \
 		--confcutdir tests -p no:cacheprovider
 	@test $(RELEASES) != newest || \
-		$(STARTER)/bin/python tools/colab.py --ready .venv-newest/bin/python
+		$(STARTER)/bin/python -m tools.site.colab --ready .venv-newest/bin/python
 
 safety: new-enough-python ## look for known vulnerabilities of what is pinned
 	@$(PYTHON) -m venv _build/pip-audit
@@ -128,7 +128,7 @@ kernels: environment ## test the GPU's kernels without a GPU, in Triton's interp
 	@PYTHONPATH=_build/triton TRITON_INTERPRET=1 $(BIN)/python -m pytest tests/fast/test_gpu_attention.py -q
 
 audit: environment ## open every page: accessibility, links, weight, speed; for run-times
-	@$(BIN)/python tools/audit.py
+	@$(BIN)/python -m tools.site.audit
 
 soak: environment ## kill trainings, damage files, …; MINUTES=… for each part, PARTS=… of them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0 || \
@@ -150,11 +150,11 @@ pins: environment ## find the newest versions and hashes of all that requirement
 		--custom-compile-command "make pins" --output-file requirements.lock
 
 course: environment ## chapters and assignments for teaching, in _build/course; CHAPTERS=…
-	@$(BIN)/python tools/make_course.py $(CHAPTERS)
+	@$(BIN)/python -m tools.course.make $(CHAPTERS)
 
 slides: environment ## one deck a chapter, in _build/html/slides, looked over in a browser; CHAPTERS=…
-	@$(BIN)/python tools/execute.py --stale $(CHAPTERS)
-	@$(BIN)/python tools/make_slides.py $(CHAPTERS)
+	@$(BIN)/python -m tools.site.execute --stale $(CHAPTERS)
+	@$(BIN)/python -m tools.site.slides.make $(CHAPTERS)
 	@$(BIN)/python -m pytest tests/slides -q
 
 lab: environment ## open the chapters in JupyterLab, which is fetched the first time
@@ -167,10 +167,10 @@ test-course: environment ## mark assignments with nbgrader and Otter (an environ
 	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0], "$(CURDIR)/src", sep="\n")' > \
 		"$$($(COURSE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/book.pth"
 	@$(COURSE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/course/requirements.txt
-	@$(COURSE_VENV)/bin/python -m pytest tests/course/test_tools.py -q
+	@$(COURSE_VENV)/bin/python -m pytest tests/tools/course/test_tools.py -q
 
 rebrand: environment ## after a fork: make rebrand REPO=https://github.com/me/my-book
-	@$(BIN)/python tools/rebrand.py "$(REPO)"
+	@$(BIN)/python -m tools.rebrand "$(REPO)"
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build
@@ -180,7 +180,7 @@ clean: ## remove what was built; the environment stays
 site:
 	@echo "==> Site: strict, every warning is an error"
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
-	@$(BIN)/python tools/make_slides.py
+	@$(BIN)/python -m tools.site.slides.make
 
 environment: $(ENVIRONMENT)
 

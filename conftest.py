@@ -1,8 +1,8 @@
 """One execution serves both: what nbval saw becomes what the book shows.
 
 nbval runs each code cell as a test. For notebooks that pass as a whole, the outputs go
-into the cache from which the book is built (``--fill-cache``, which tools/execute.py
-gives).
+into the cache from which the book is built (``--fill-cache``; tools/site/execute.py
+gives it).
 """
 
 import copy

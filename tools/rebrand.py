@@ -1,6 +1,6 @@
 """Give the book another address: one command after a fork.
 
-``python tools/rebrand.py https://github.com/me/my-book`` (``make rebrand
+``python -m tools.rebrand https://github.com/me/my-book`` (``make rebrand
 REPO=https://…``) puts the new address wherever the old one stands in a file that git
 tracks: badges, links, set-up cells, `CITATION.cff`. ``_config.yml`` says which is the
 old one.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from project import ROOT, repository
+from tools.project import ROOT, repository
 
 GITHUB = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+?(?:\.git)?/?")
 HOST = "https://github.com/"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from project import BUILD, ROOT
+from tools.project import BUILD, ROOT
 
 DIGEST = BUILD / "costly-tests.digest"
 
@@ -40,9 +40,10 @@ def main() -> int:
     """Run the tests; returns pytest's exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="the costly ones too")
+    everything = parser.parse_args().all
     current = digest()
     passed = DIGEST.exists() and DIGEST.read_text() == current
-    leave_out = passed and not parser.parse_args().all
+    leave_out = passed and not everything
     if leave_out:
         print("The package has not changed: tests marked as costly are left out.")
     options = ["--ignore=tests/site", "--ignore=tests/slides", "-q", "-n", "2"]

@@ -1,6 +1,6 @@
 """Chapter 20's experiment: a small translator, its heads, and what they look at.
 
-The notebook trains one seed before the reader's eyes; `tools/record_heads.py` repeats
+The notebook trains one seed before the reader's eyes; `tools/records/heads.py` repeats
 it for others and keeps `measure`'s numbers, so the text can speak of several. The
 thresholds in this module were written before a trained head was looked at; `POSITIONAL`
 and `ABOVE_OFFSET` are Voita et al.'s (2019). The chapter says when its others were.

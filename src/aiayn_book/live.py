@@ -1,6 +1,6 @@
 """The model in the page: one small translator, eight bits a weight, and its record.
 
-`tools/record_live.py` quantises a trained model into one file of the records, and the
+`tools/records/live.py` quantises a trained model into one file of the records, and the
 build turns the same file into the page's script. So the page, the tests and whoever
 imports this module compute with the same weights. Not in the paper: it stores 32 bits.
 """

@@ -1,6 +1,6 @@
 """§6.3, Table 4 in miniature: the parsers of chapter 19, and how they are scored.
 
-``tools/record_parsing.py`` trains all of them and keeps what came of it.
+``tools/records/parsing.py`` trains all of them and keeps what came of it.
 """
 
 from collections.abc import Sequence

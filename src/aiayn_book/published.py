@@ -94,7 +94,7 @@ class Published:
 
     @cached_property
     def vectors(self) -> dict[str, Tensor]:
-        """Recorded vectors; see tools/record_published.py."""
+        """Recorded vectors; see tools/records/published.py."""
         path = files("aiayn_book").joinpath("records", f"{RECORD}.safetensors")
         return load_file(str(path))
 

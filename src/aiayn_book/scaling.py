@@ -1,7 +1,7 @@
 """§3, one stack of it: the language model of chapter 23, and how its sizes are trained.
 
 The record of the chapter's scaling curve is made by this module
-(``tools/record_scaling.py``), and the chapter runs the same code again for the two
+(``tools/records/scaling.py``), and the chapter runs the same code again for the two
 smallest sizes. Differs from the paper: no encoder, no cross-attention, pre-norm, and
 a text that goes on.
 """

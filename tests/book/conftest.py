@@ -1,13 +1,7 @@
-"""The book's extensions by their plain names, and what its tests measure with."""
-
-import sys
-from pathlib import Path
+"""What the book's tests measure with."""
 
 import altair as alt
 import vl_convert
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
 
 def luminance(colour):

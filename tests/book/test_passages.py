@@ -22,7 +22,7 @@ from aiayn_book.passages import (
     plain,
     readers_questions,
 )
-from aiayn_book.records import load_record
+from aiayn_book.records import load_record, repeats
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = load_record("published")
@@ -99,7 +99,7 @@ def test_the_record_holds_the_book_as_it_is_or_nearly():
     kept = sum(text in today for text in recorded)
     assert kept > 0.8 * len(recorded), (
         f"Only {kept} of {len(recorded)} recorded passages stand in the book today: "
-        f"run {RECORD['command']} again."
+        f"run {repeats(RECORD)} again."
     )
 
 

@@ -1,10 +1,12 @@
 """Recorded runs: complete, repeatable by one command, and found by name."""
 
 import math
+import re
 import shlex
 from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -35,6 +37,8 @@ TRAININGS = [name for name in NAMES if "log" in load_record(name)]
 def test_a_record_says_how_to_repeat_it(name):
     record = load_record(name)
     assert record["command"]
+    for module in re.findall(r"python -m (\S+)", repeats(record)):
+        assert find_spec(module), module
     commits = record["commits"] if "commits" in record else [record["commit"]]
     assert all(len(commit) == 40 for commit in commits)
     assert record["log" if name in TRAININGS else "runs"]

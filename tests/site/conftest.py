@@ -1,17 +1,14 @@
 """Fixtures of the browser tests: the built site, one browser for all of them."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
+from tools.site import browser as chromium
+from tools.site.checks import written_pages
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import browser as chromium  # noqa: E402
-from site_checks import written_pages  # noqa: E402
-
 SITE = ROOT / "_build" / "html"
 
 

@@ -4,8 +4,8 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from site_checks import axe_script, violations
 from tests.site.conftest import missing
+from tools.site.checks import axe_script, violations
 
 ONE_OF_EACH_KIND = (
     "book/index",  # the landing page

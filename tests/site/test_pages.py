@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from audit import LIMIT
-from site_checks import broken_links, elsewhere, weight, written_pages
+from tools.site.audit import LIMIT
+from tools.site.checks import broken_links, elsewhere, weight, written_pages
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")

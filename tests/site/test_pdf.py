@@ -3,7 +3,7 @@
 import pytest
 from pypdf import PdfReader
 
-import book_pdf
+from tools.site import book_pdf
 
 PAGES = ["notebooks/03-attention", "book/glossary", "book/notation"]
 

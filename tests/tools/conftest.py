@@ -1,14 +1,11 @@
-"""Lets the tests import the tools and the book's extensions by their plain names."""
+"""What tests of tools and extensions share."""
 
 import re
-import sys
 from pathlib import Path
 
 from mdit_py_plugins.anchors.index import slugify
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
-
 HEADING = re.compile(r'"#{2,4} (.+?)(?:\\n)?"')
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-import project
+from tools import project
 
 
 def test_the_dev_container_makes_the_environment():

@@ -2,10 +2,11 @@
 
 import re
 import tomllib
+from importlib.util import find_spec
 
 import pytest
 
-import project
+from tools import project
 
 TEXT = (project.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -40,8 +41,16 @@ def test_every_file_is_there():
     named = re.findall(r"`((?:book|notebooks|src|tools|tests)/[\w./-]*)", TEXT)
     assert linked
     assert named
-    for path in [*linked, *named, *re.findall(r"(tools/\w+\.py|tests/\w+)`", TEXT)]:
+    for path in [*linked, *named, *re.findall(r"(tests/\w+)`", TEXT)]:
         assert (project.ROOT / path).exists(), path
+
+
+def test_every_tool_that_is_called_by_its_name_is_there():
+    """In commands of make, in pages and in notebooks."""
+    files = ["Makefile", "README.md", "CONTRIBUTING.md", "book/**/*.md", "notebooks/*"]
+    for path in [path for name in files for path in project.ROOT.glob(name)]:
+        for tool in re.findall(r"-m (tools[\w.]+)", path.read_text(encoding="utf-8")):
+            assert find_spec(tool), f"{path.name}: {tool}"
 
 
 @pytest.mark.parametrize("name", ["Python", "torch", "Altair"])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-import record_live
 from aiayn.data.grammar import generate
 from aiayn.model import Transformer, TransformerConfig
 from aiayn_book.live import QuantisedModel, load_quantised
 from aiayn_book.records import load_record
 from aiayn_site import live_model
+from tools.records import live
 
 
 @pytest.fixture(scope="module")
@@ -71,24 +71,24 @@ def test_switches_are_named_in_words_the_worst_first():
 
 def test_followers_begin_after_the_empty_word():
     samples = generate(300, seed=1)
-    found = record_live.followers(samples)
+    found = live.followers(samples)
     firsts = {sample.source_tokens[0] for sample in samples}
     assert "The" in firsts
     assert "the" in found[""].split()
     assert "The" not in found
     assert found["."] == ""
     for words in found.values():
-        assert len(words.split()) <= record_live.FOLLOWERS
+        assert len(words.split()) <= live.FOLLOWERS
         assert set(words.split()) <= set(found)
 
 
 def test_examples_are_short_and_of_every_kind():
     samples = generate(300, seed=2, split="test")
-    found = dict(record_live.examples(samples))
+    found = dict(live.examples(samples))
     kinds = {s.kind for s in samples if s.source in found}
     assert len(kinds) >= 8
     for source in found:
-        assert len(source.split()) <= record_live.LONGEST_EXAMPLE
+        assert len(source.split()) <= live.LONGEST_EXAMPLE
 
 
 def test_every_switch_leaves_the_model_as_it_was():
@@ -99,7 +99,7 @@ def test_every_switch_leaves_the_model_as_it_was():
     with torch.no_grad():
         before = model(source, target)
         changed = []
-        for name, switch in record_live.switches(model).items():
+        for name, switch in live.switches(model).items():
             with switch:
                 changed.append(not torch.equal(model(source, target), before))
                 assert changed[-1] == (name != "all on"), name

@@ -15,7 +15,6 @@ from fontTools.ttLib import TTFont
 from myst_parser.parsers.docutils_ import Parser
 from sphinx.application import Sphinx
 
-import record_attention
 from aiayn_book.claims import VERDICTS
 from aiayn_site import (
     attention_figure,
@@ -29,6 +28,7 @@ from aiayn_site import (
 )
 from aiayn_site.exercises import BOOK, NOTEBOOKS
 from aiayn_site.site_fonts import FACES, font_file
+from tools.records import attention
 
 RECORD = json.loads(attention_figure.RECORD.read_text(encoding="utf-8"))
 
@@ -68,7 +68,7 @@ def introductions():
 
 def test_pieces_become_words():
     """A word owns its pieces; punctuation and the end stand alone."""
-    words, belongs = record_attention.words(["▁Fuß", "ball", "▁am", ".", "</s>"])
+    words, belongs = attention.words(["▁Fuß", "ball", "▁am", ".", "</s>"])
     assert words == ["Fußball", "am", ".", "⟨end⟩"]
     rows = [[1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
     assert torch.equal(belongs, torch.tensor(rows, dtype=torch.float32))

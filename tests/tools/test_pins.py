@@ -2,7 +2,7 @@
 
 import re
 
-from project import ROOT
+from tools.project import ROOT
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+==[^\s;]+)", re.MULTILINE)
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")

@@ -6,19 +6,11 @@ import sys
 import pytest
 import yaml
 
-import audit
-import book_pdf
-import make_slides
-import project
-import readme
-import record_changes
-import record_heads
-import record_live
-import record_optimizers
-import record_parsing
-import record_run
-import record_scaling
 from aiayn_site import chapters
+from tools import project
+from tools.records import changes, heads, live, optimizers, parsing, run, scaling
+from tools.site import audit, book_pdf, readme
+from tools.site.slides import make as make_slides
 
 
 def test_the_repositorys_address_stands_in_one_place():
@@ -143,11 +135,11 @@ def test_a_record_goes_on_only_with_what_it_began_with(tmp_path):
 @pytest.mark.parametrize(
     ("tool", "work"),
     [
-        (record_changes, "run_one"),
-        (record_heads, "run"),
-        (record_optimizers, "run_one"),
-        (record_parsing, "run_one"),
-        (record_scaling, "train_size"),
+        (changes, "run_one"),
+        (heads, "run"),
+        (optimizers, "run_one"),
+        (parsing, "run_one"),
+        (scaling, "train_size"),
     ],
 )
 def test_the_books_record_takes_no_run_by_other_code(tool, work, monkeypatch):
@@ -156,7 +148,7 @@ def test_the_books_record_takes_no_run_by_other_code(tool, work, monkeypatch):
     monkeypatch.setattr(tool, "PAIRS", 20, raising=False)  # sentences for the heads
     monkeypatch.setattr(tool, "write_json", lambda *_: pytest.fail("It was written."))
     monkeypatch.setattr(tool, work, lambda *_: pytest.fail("It was trained."))
-    monkeypatch.setattr(sys, "argv", ["", *(["1"] if tool is record_heads else [])])
+    monkeypatch.setattr(sys, "argv", ["", *(["1"] if tool is heads else [])])
     with pytest.raises(SystemExit, match=f"{tool.RECORD.name} .*another commit"):
         tool.main()
 
@@ -175,23 +167,23 @@ def test_an_interrupted_record_lacks_what_was_not_done(tmp_path, monkeypatch, ca
             "scores": {"test": 1},
         }
 
-    monkeypatch.setattr(record_parsing, "RECORD", tmp_path / "parsing.json")
-    monkeypatch.setattr(record_parsing, "commit", lambda: "1")
-    monkeypatch.setattr(record_parsing, "lengths", lambda name: {})
-    monkeypatch.setattr(record_parsing, "run_one", run_one)
+    monkeypatch.setattr(parsing, "RECORD", tmp_path / "parsing.json")
+    monkeypatch.setattr(parsing, "commit", lambda: "1")
+    monkeypatch.setattr(parsing, "lengths", lambda name: {})
+    monkeypatch.setattr(parsing, "run_one", run_one)
     with pytest.raises(KeyboardInterrupt):
-        record_parsing.main()
-    record_parsing.main()
-    assert asked == [str(config.output) for config in record_parsing.plan()]
-    record_parsing.main()
+        parsing.main()
+    parsing.main()
+    assert asked == [str(config.output) for config in parsing.plan()]
+    parsing.main()
     assert f"parsing.json: {len(asked)} runs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        (record_run, ["run", "name", "aiayn train"]),
-        (record_live, ["run", "--trained-by", "aiayn train"]),
+        (run, ["run", "name", "aiayn train"]),
+        (live, ["run", "--trained-by", "aiayn train"]),
     ],
 )
 def test_what_a_run_was_made_with_is_asked_for_first(tool, words, monkeypatch, capsys):

@@ -7,9 +7,8 @@ import tomllib
 import pytest
 import yaml
 
-import notebooks
-import project
-import rebrand
+from tools import project, rebrand
+from tools.site import notebooks
 
 NEW = "https://github.com/a-school/its-book"
 

@@ -4,11 +4,13 @@ import ast
 import re
 import sys
 from importlib.metadata import packages_distributions, requires
+from importlib.util import find_spec
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import project
+from tools import project
 
 MAKEFILE = (project.ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -35,7 +37,7 @@ def test_every_part_of_the_package_is_tested():
 
 def imported(tool):
     """The modules that a tool imports, and those that its imports do, if ours."""
-    tree = ast.parse((project.ROOT / "tools" / f"{tool}.py").read_text("utf-8"))
+    tree = ast.parse(Path(find_spec(tool).origin).read_text("utf-8"))
     for node in ast.walk(tree):
         names = [alias.name for alias in getattr(node, "names", ())]
         if isinstance(node, ast.ImportFrom):
@@ -43,7 +45,7 @@ def imported(tool):
         elif not isinstance(node, ast.Import):
             continue
         for name in names:
-            if (project.ROOT / "tools" / f"{name}.py").exists():
+            if name.startswith("tools."):
                 yield from imported(name)
             else:
                 yield name.partition(".")[0]
@@ -63,6 +65,6 @@ def test_other_versions_stand_in_one_environment_and_not_beside_the_books():
             waiting += [one.name for one in needed if not one.marker]
     assert "torch" not in installed
     owners = packages_distributions()
-    for module in set(imported("colab")):
+    for module in set(imported("tools.site.colab")):
         if module not in sys.stdlib_module_names:
             assert installed & set(map(canonicalize_name, owners[module])), module

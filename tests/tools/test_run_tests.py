@@ -2,7 +2,7 @@
 
 import pytest
 
-import run_tests
+from tools import run_tests
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import nbformat
 import pytest
 import yaml
 
-import examination
-import readme
 from aiayn_site.chapters import parts, taught
 from aiayn_site.exercises import BOOK, NOTEBOOKS, all_exercises
-from slides.deck import slides_of
 from tests.tools.conftest import headings
+from tools.course import examination
+from tools.site import readme
+from tools.site.slides.deck import slides_of
 
 TEACH = BOOK / "teach"
 BANK = examination.bank()

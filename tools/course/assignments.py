@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from nbformat import NotebookNode
 
 from aiayn_book.html import pages_address
-from course.exercises import Exercise
-from course.links import to_the_site
-from course.needs import cells_needed
-from notebooks import SET_UP_ID
+from tools.course.exercises import Exercise
+from tools.course.links import to_the_site
+from tools.course.needs import cells_needed
+from tools.site.notebooks import SET_UP_ID
 
 INTRODUCTION = """\
 # {title}: exercises

@@ -13,9 +13,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course.exercises import Exercise, without_solutions
-from course.links import to_itself_in_colab, to_the_site, without_colab
-from course.solutions import stub
+from tools.course.exercises import Exercise, without_solutions
+from tools.course.links import to_itself_in_colab, to_the_site, without_colab
+from tools.course.solutions import stub
 
 LICENCE = (
     "*From* Attention Is All You Need, executable *({address}). Text and figures: CC "

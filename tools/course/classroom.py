@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from project import ROOT
+from tools.project import ROOT
 
 NAME = "attention-classroom"
 SCRIPT = Path(__file__).with_name("on_the_stick.py")

@@ -7,17 +7,12 @@ to the statement.
 """
 
 import re
-import sys
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from course.solutions import FormError, Solution, take_apart
-from project import ROOT
-
-sys.path.append(str(ROOT / "book" / "_ext"))
-
 from aiayn_site.exercises import MARKS, OPENING, header_of
+from tools.course.solutions import FormError, Solution, take_apart
 
 SOLUTION_FOLDED = re.compile(
     r"<details>\s*<summary>\s*Solution (?P<number>\w+\.\d+) in words</summary>"

@@ -11,9 +11,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course.assignments import ANSWER_HERE, FROM_THE_CHAPTER, Assignment
-from course.exercises import Exercise
-from notebooks import METADATA, SET_UP_ID
+from tools.course.assignments import ANSWER_HERE, FROM_THE_CHAPTER, Assignment
+from tools.course.exercises import Exercise
+from tools.site.notebooks import METADATA, SET_UP_ID
 
 SCHEMA = 3  # of nbgrader's cell metadata
 CONFIG = '''\

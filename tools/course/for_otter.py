@@ -13,10 +13,10 @@ import yaml
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
-from course.assignments import ANSWER_HERE, FROM_THE_CHAPTER, Assignment
-from course.exercises import Exercise
-from course.solutions import BEGIN, END, Solution, todo
-from notebooks import METADATA
+from tools.course.assignments import ANSWER_HERE, FROM_THE_CHAPTER, Assignment
+from tools.course.exercises import Exercise
+from tools.course.solutions import BEGIN, END, Solution, todo
+from tools.site.notebooks import METADATA
 
 TEST = """\
 {mark}def test_exercise_{slug}({given}):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from aiayn_book.html import pages_address
-from notebooks import COLAB_LABEL
+from tools.site.notebooks import COLAB_LABEL
 
 STUDENTS = "students"
 LINK = re.compile(

@@ -16,8 +16,8 @@ import re
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course.exercises import Exercise
-from course.names import Names, names_of
+from tools.course.exercises import Exercise
+from tools.course.names import Names, names_of
 
 TAG = "needed"
 IN_BACKTICKS = re.compile(r"`([A-Za-z_]\w*)[`\[.]")

@@ -110,12 +110,6 @@ def stub(answer: str, number: str) -> str:
     return "\n".join(lines)
 
 
-def without_marks(answer: str) -> str:
-    """The solution as a person writes it."""
-    kept = (line for line in answer.splitlines() if line.strip() not in {BEGIN, END})
-    return "\n".join(kept)
-
-
 def _checked(node: ast.stmt) -> str:
     """The check that a statement calls, such as ``chapter_03.tie``, or ``""``."""
     match node:

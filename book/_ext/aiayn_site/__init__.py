@@ -1,5 +1,7 @@
 """What makes of Jupyter Book's pages this site; each module says its part of it."""
 
+from importlib import import_module
+
 from sphinx.application import Sphinx
 
 PARTS = (
@@ -40,6 +42,7 @@ PARTS = (
 
 def setup(app: Sphinx) -> dict:
     """Set up every part; where their order matters, their connections say so."""
+    about = {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
     for name in PARTS:
-        app.setup_extension(f"{__name__}.{name}")
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+        about |= import_module(f"{__name__}.{name}").setup(app) or {}
+    return about

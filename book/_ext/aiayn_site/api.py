@@ -217,9 +217,8 @@ def link(path: str, words: nodes.Node, page: str) -> pending_xref:
     return pending_xref("", words, **target, refexplicit=True, refwarn=True)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("api", Api)
     app.add_directive("api-index", ApiIndex)
     app.add_css_file("api.css")
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

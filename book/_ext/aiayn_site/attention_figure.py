@@ -1,6 +1,6 @@
 """The map of attention that stands in the picture of a shared link.
 
-The weights are a trained model's, recorded by ``tools/record_attention.py``.
+The weights are a trained model's, recorded by ``tools/records/attention.py``.
 """
 
 from pathlib import Path

@@ -86,7 +86,6 @@ def _made(record: dict[str, Any]) -> str:
     return f"{record['date']}, {machine}, commit {record['commit'][:10]}"
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("audit", Audit)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

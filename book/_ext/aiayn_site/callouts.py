@@ -133,9 +133,8 @@ def _close_lead(self: SphinxTranslator, node: callout_lead) -> None:
     self.body.append("</summary>\n" if node.parent["kind"] == "solution" else "</p>\n")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the transform and the two nodes."""
     app.add_node(callout, html=(_open_box, _close_box))
     app.add_node(callout_lead, html=(_open_lead, _close_lead))
     app.add_transform(Callouts)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

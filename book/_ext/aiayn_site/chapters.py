@@ -72,7 +72,8 @@ class Chapters(SphinxDirective):
             )
             paragraph += nodes.Text(" ")
             title = nodes.inline("", chapter["title"], classes=["chapter-title"])
-            paragraph += self._link(document, title) if written else title
+            docname = self.env.docname
+            paragraph += link(docname, document, title) if written else title
             paragraph += nodes.Text(" ")
             paragraph += nodes.inline(
                 "", chapter["question"], classes=["chapter-question"]
@@ -80,20 +81,21 @@ class Chapters(SphinxDirective):
             state = "written" if written else "planned"
             yield nodes.list_item("", paragraph, classes=[state])
 
-    def _link(self, document: str, title: nodes.inline) -> nodes.Node:
-        return pending_xref(
-            "",
-            title,
-            refdomain="std",
-            reftype="doc",
-            reftarget=f"/{document}",
-            refdoc=self.env.docname,
-            refexplicit=True,
-            refwarn=True,
-        )
+
+def link(docname: str, document: str, title: nodes.inline) -> pending_xref:
+    """A link from one page to another, by these words."""
+    return pending_xref(
+        "",
+        title,
+        refdomain="std",
+        reftype="doc",
+        reftarget=f"/{document}",
+        refdoc=docname,
+        refexplicit=True,
+        refwarn=True,
+    )
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("chapters", Chapters)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -107,7 +107,6 @@ def protect_pages(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(protected, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """After every other extension has changed the pages for the last time."""
     app.connect("build-finished", protect_pages, priority=990)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

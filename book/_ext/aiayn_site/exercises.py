@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 
 BOOK = Path(__file__).resolve().parents[2]
 NOTEBOOKS = BOOK.parent / "notebooks"
-PAGE = "book/teach/exercises"  # tools/readme.py writes its table
+PAGE = "book/teach/exercises"  # tools/site/readme.py writes its table
 KINDS = ("Code", "Derive", "Think", "Play")
 
 OPENING = re.compile(r"^> \*\*Exercise ", re.MULTILINE)
@@ -196,9 +196,8 @@ def add_script(app: Sphinx, page, template, context: dict, doctree) -> None:
         app.add_js_file("exercises.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the table's mark, the filter's script and its looks."""
     app.connect("doctree-read", mark_table)
     app.add_css_file("teach.css")
     app.connect("html-page-context", add_script)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -114,8 +114,7 @@ def add_files(app: Sphinx, page, template, context: dict, doctree) -> None:
         app.add_js_file("landing.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("figure-one", FigureOne)
     app.connect("html-page-context", add_files)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -195,7 +195,7 @@ def place_styles(app: Sphinx, exception: Exception | None) -> None:
     (out / "_static" / "formulas.css").write_text(style_sheet(drawn), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Offer the renderer; `html_math_renderer` chooses it."""
     app.add_html_math_renderer(
         NAME,
@@ -206,4 +206,3 @@ def setup(app: Sphinx) -> dict:
     app.connect("config-inited", choose_renderer)
     app.connect("builder-inited", ask_for_styles)
     app.connect("build-finished", place_styles, priority=400)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -123,7 +123,6 @@ def _is_others(node: nodes.Element) -> bool:
     return quoted or "cell_output" in node.get("classes", [])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the transform."""
     app.add_transform(GlossaryLinks)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -38,7 +38,6 @@ class Terms(ApiDirective):
         return f"{names}\n  {entry['text']}\n\n  {{.api-where}}\n  {parts}"
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("terms", Terms)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

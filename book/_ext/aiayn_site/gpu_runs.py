@@ -142,7 +142,6 @@ def paragraphs(words: str, record: Record) -> list[nodes.Node]:
     ]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("gpu-runs", GpuRuns)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -151,8 +151,7 @@ def quality_chart(record: dict[str, Any]) -> Any:
     return as_svg(drawing, said)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("quality-benchmark", TimeToQuality)
     app.add_directive("growth-benchmark", Growth)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -311,11 +311,10 @@ def surprises(chosen: list[tuple[str, str]], address) -> str:
     return f'<ul class="surprises">{items}</ul>'
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_node(verdict_bar)
     app.add_directive("hero", HeroDirective)
     app.add_directive("everyday", Everyday)
     app.add_directive("verdicts", Verdicts)
     app.add_post_transform(FillIn)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

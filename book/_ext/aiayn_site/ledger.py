@@ -217,7 +217,7 @@ def add_filter(app: Sphinx, page: str, template, context: dict, doctree) -> None
         app.add_js_file("ledger.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive, and collect settlements while pages are read."""
     app.add_node(ledger_part)
     app.add_directive("ledger", Ledger)
@@ -228,4 +228,3 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-merge-info", merge)
     app.connect("env-updated", check)
     app.connect("html-page-context", add_filter)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

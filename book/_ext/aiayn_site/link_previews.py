@@ -166,7 +166,6 @@ def add_preview(app: Sphinx, page, template, context: dict, doctree) -> None:
     )
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build, after the descriptions."""
     app.connect("html-page-context", add_preview, priority=600)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -299,7 +299,7 @@ def add_scripts(app: Sphinx, page, template, context: dict, doctree) -> None:
             )
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives, and place the scripts."""
     app.add_directive("live-model", LiveModel)
     app.add_directive("live-scores", LiveScores)
@@ -307,4 +307,3 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("everyday-scores", EverydayScores)
     app.connect("builder-inited", place_record)
     app.connect("html-page-context", add_scripts)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

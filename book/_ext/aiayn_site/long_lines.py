@@ -45,7 +45,6 @@ def _is_long(entry: nodes.entry) -> bool:
     return len(entry.astext()) > LONG_TEXT
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
     app.connect("doctree-resolved", mark)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -106,10 +106,9 @@ def pages_to_write_again(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return [name for name, data in env.metadata.items() if "shows-numbers" in data]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive and what fills it in."""
     app.add_node(numbers)
     app.add_directive("measured-numbers", MeasuredNumbers)
     app.add_post_transform(FillIn)
     app.connect("env-updated", pages_to_write_again)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

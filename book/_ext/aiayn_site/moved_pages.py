@@ -45,8 +45,7 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
     path.write_text(asked, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """After the style sheets are joined, before the pages get their policy."""
     app.connect("html-collect-pages", no_page)
     app.connect("build-finished", write_map, priority=950)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -191,9 +191,8 @@ def tidy_pages(app: Sphinx, exception: Exception | None) -> None:
             page.write_text(tidy, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the three steps to the build."""
     app.connect("builder-inited", place_scripts)
     app.connect("html-page-context", choose_scripts, priority=400)
     app.connect("build-finished", tidy_pages)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -75,13 +75,12 @@ def add_description(app: Sphinx, page, template, context: dict, doctree) -> None
         context["metatags"] = f"{tags}\n{tag}"
 
 
-def takes_notes(app: Sphinx, note: Callable, use: Callable) -> dict:
+def takes_notes(app: Sphinx, note: Callable, use: Callable) -> None:
     """Connect an extension that notes something of each page and uses it later."""
     app.connect("doctree-read", note)
     app.connect("html-page-context", use)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
-    return takes_notes(app, note_description, add_description)
+    takes_notes(app, note_description, add_description)

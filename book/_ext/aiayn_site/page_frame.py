@@ -75,7 +75,7 @@ def facts(app: Sphinx, page: str, context: dict) -> str:
             told.append(f"{as_time(run['runtime'])} to run, on one core")
         source = context["pathto"](f"_sources/{page}.ipynb", 1)
         told.append(f'<a href="{escape(source)}" download>download the notebook</a>')
-        if (name := page.partition("/")[2]) in taught():  # tools/make_slides.py
+        if (name := page.partition("/")[2]) in taught():  # tools/site/slides/make.py
             deck = context["pathto"](f"slides/{name}.html", 1)
             told.append(f'<a href="{escape(deck)}">slides</a>')
     options = app.config.html_theme_options
@@ -119,6 +119,6 @@ def frame(app: Sphinx, page, template, context: dict, doctree) -> None:
             context[f"{side}_title"] = context[side]["title"] + words
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
-    return takes_notes(app, note_minutes, frame)
+    takes_notes(app, note_minutes, frame)

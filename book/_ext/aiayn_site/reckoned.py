@@ -99,8 +99,7 @@ def a_step(speed: float, cluster: reckoning.Cluster, shared: bool) -> float:
     return batch / (cluster.gpus if shared else 1) / speed
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("whole-run", WholeRun)
     app.add_directive("many-gpus", ManyGpus)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

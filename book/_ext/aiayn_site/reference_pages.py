@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_book.paper import DISCREPANCIES, Discrepancy
-from aiayn_site.chapters import number
+from aiayn_site.chapters import link, number
 
 BOOK = Path(__file__).resolve().parents[2]
 QUESTIONS = BOOK / "data" / "questions.yml"
@@ -80,16 +80,7 @@ class PageOfSections(SphinxDirective):
         document = f"notebooks/{name}"
         if document not in self.env.found_docs:
             return nodes.emphasis("", f"{title} (to come)")
-        return pending_xref(
-            "",
-            nodes.inline("", title),
-            refdomain="std",
-            reftype="doc",
-            reftarget=f"/{document}",
-            refdoc=self.env.docname,
-            refexplicit=True,
-            refwarn=True,
-        )
+        return link(self.env.docname, document, nodes.inline("", title))
 
 
 class Discrepancies(PageOfSections):
@@ -160,9 +151,4 @@ def setup(app: Sphinx) -> dict:
     """Register the directives; with another version, Sphinx reads all pages anew."""
     app.add_directive("discrepancies", Discrepancies)
     app.add_directive("readers-questions", ReadersQuestions)
-    return {
-        "version": "1",
-        "env_version": version_of_shared(),
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+    return {"env_version": version_of_shared()}

@@ -354,7 +354,6 @@ TABLES = {
 }
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("results", Results)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

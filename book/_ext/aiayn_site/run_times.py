@@ -93,11 +93,10 @@ def pages_to_write_again(app: Sphinx, env) -> list[str]:
     return [name for name, data in env.metadata.items() if "shows-measurements" in data]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives and what fills them in."""
     app.add_node(measured)
     for name in ("chapter-times", "machine"):
         app.add_directive(name, MeasuredDirective)
     app.add_post_transform(FillIn)
     app.connect("env-updated", pages_to_write_again)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -95,9 +95,8 @@ def add_script(app: Sphinx, page, template, context: dict, doctree) -> None:
         app.add_js_file("search.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
     app.connect("html-collect-pages", place_pages)
     app.connect("html-collect-pages", complete_entries)  # the last before it is written
     app.connect("html-page-context", add_script)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -43,7 +43,6 @@ def place_colours(app: Sphinx) -> None:
         (static / "colours.css").write_text(style_sheet(), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
     app.connect("builder-inited", place_colours)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

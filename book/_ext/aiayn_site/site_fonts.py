@@ -106,8 +106,7 @@ def ask_early(app: Sphinx, page, template, context: dict, doctree) -> None:
     )
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect to the build."""
     app.connect("html-page-context", ask_early)
     app.connect("builder-inited", place_fonts)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -386,7 +386,7 @@ def closing(record: dict[str, Any]) -> list[nodes.Node]:
     return made
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("training-step-benchmark", TrainingStep)
     app.add_directive("grid-benchmark", Grid)
@@ -394,4 +394,3 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("decoding-benchmark", Decoding)
     app.add_directive("file-benchmark", DecodingOfFile)
     app.add_directive("gpu-benchmark", OnAGpu)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

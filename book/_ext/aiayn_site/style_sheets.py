@@ -123,7 +123,6 @@ def _from(here: str, target: str) -> str:
     return posixpath.relpath(target, posixpath.dirname(here) or ".")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """After all style sheets are there, before the pages get their policy."""
     app.connect("build-finished", join_sheets, priority=900)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

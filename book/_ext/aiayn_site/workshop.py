@@ -80,7 +80,6 @@ def part(cell: nodes.container, name: str) -> nodes.Element | None:
     return next((c for c in cell.children if c.get("nb_element") == wanted), None)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Register the transform."""
     app.add_transform(WithoutWorkshop)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -72,7 +72,7 @@ class Curve:
 
 @cache
 def recorded() -> Curve:
-    """What ``python tools/record_scaling.py`` wrote."""
+    """What ``python -m tools.records.scaling`` wrote."""
     runs = load_record("scaling")["runs"]
     first = {run["width"]: run for run in runs if run["seed"] == 0}
     losses = [

@@ -1,8 +1,8 @@
 """Runs that are too long for the build: what was typed, where, and what came of it.
 
-``tools/record_run.py`` makes a record from a run's folder, and the other
-``tools/record_….py`` those of chapters 17 to 21, 23 and 24. They stay in the
-repository, so a chapter can draw them, and anyone can repeat each with its one command.
+``tools/records/run.py`` makes a record from a run's folder, its neighbours those of
+chapters 17 to 21, 23 and 24. They stay in the repository, so a chapter can draw them,
+and anyone can repeat each with its one command.
 
 Not in the paper.
 """
@@ -28,7 +28,7 @@ def load_record(name: str) -> dict[str, Any]:
         config, log (one dictionary a line of the run's log; the first names the
         machine), test (the score) and samples
         (sentence and translation); of the one in the page, instead of samples, what
-        its page shows (see tools/record_live.py). Of the searches machine, trained_by
+        its page shows (see tools/records/live.py). Of the searches machine, trained_by
         (a command) and runs (one dictionary a folder of checkpoints). Of the others
         what they ran on and runs (one dictionary a training). Of what a GPU trained
         also command_seconds, which the whole command of a translator took, or

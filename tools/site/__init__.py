@@ -1,0 +1,1 @@
+"""The site and what it is made from: notebooks, slides, PDF; checks, measurements."""

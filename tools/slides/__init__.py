@@ -1,5 +1,0 @@
-"""Slides of a chapter, made from its notebook: what is shown, and what is said.
-
-``python tools/make_slides.py`` (``make slides``) writes them. `deck` chooses what goes
-on slides, `page` makes a page of them that needs no network.
-"""
