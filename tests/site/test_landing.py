@@ -129,13 +129,14 @@ def test_the_head_decides_the_gender(landing):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_first_screen_shows_the_head_and_its_button(browser, width):
-    """Neither on a phone nor on a desk does one scroll to it."""
+def test_the_first_screen_shows_the_head_and_the_field(browser, width):
+    """Neither on a phone nor on a desk does one scroll to them."""
     browser.look(width, "light")
     browser.open(PAGE)
     height = 844 if width == 390 else 900
-    bottom = "return document.querySelector('.hero-switch')"
-    assert browser.run(f"{bottom}.getBoundingClientRect().bottom + scrollY") <= height
+    for part in (".hero-switch", "#everyday-sentence"):
+        bottom = f"document.querySelector('{part}').getBoundingClientRect().bottom"
+        assert browser.run(f"return {bottom} + scrollY") <= height
 
 
 def test_it_needs_no_server(site, landing):
