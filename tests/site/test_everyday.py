@@ -62,6 +62,11 @@ def test_nothing_is_fetched_before_somebody_types(browser):
     )
     assert browser.run(count) == 0
     browser.driver.find_element("id", "everyday-sentence").send_keys("I")
+    said = browser.run(
+        "liveModel.everyday.translate('I sleep.');"
+        "return document.getElementById('everyday-notice').textContent"
+    )
+    assert said == "The model is on its way."
     browser.wait(lambda: browser.run("return !!liveModel.everyday.transformer"))
     assert browser.run(count) > 10
 

@@ -13,6 +13,7 @@
     find("german").textContent = "";
     find("notice").textContent = asked && !sentence ? "Type a sentence, or choose one." : "";
     if (!sentence) return;
+    if (!everyday.transformer) find("notice").textContent = "The model is on its way.";
     let loaded;
     try {
       loaded = await everyday.translator();
