@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ENVIRONMENT := $(VENV)/made-from-requirements
 SITE := _build/html
+# As new as the last build that succeeded.
+BUILT := _build/site-built
 PORT ?= 8000
 RUN ?= runs/multi30k-en-de
 COURSE_VENV := .venv-course
@@ -178,9 +180,18 @@ clean: ## remove what was built; the environment stays
 # The steps that the commands above share.
 
 site:
+	@test -e $(BUILT) && test -z "$$(find . _build/.jupyter_cache/executed -type f -newer $(BUILT) \
+		-not -path './.*' -not -path './_build/*' -not -path '*/__pycache__/*' -print -quit)" && \
+		echo "==> Site: nothing has changed since it was built" || $(MAKE) --no-print-directory $(BUILT)
+
+.PHONY: $(BUILT)
+$(BUILT):
 	@echo "==> Site: strict, every warning is an error"
+	@rm -f $@
+	@touch $@.begun
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
 	@$(BIN)/python -m tools.site.slides.make
+	@mv $@.begun $@
 
 environment: $(ENVIRONMENT)
 

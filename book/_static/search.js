@@ -90,7 +90,9 @@
       for (const [i, anchor] of places) if (anchor) add(docnames[i], anchor, "section", title);
     }
     for (const [term, places] of Object.entries(indexentries)) {
-      for (const [i, anchor] of places) add(docnames[i], anchor, "term", term);
+      // The index has small letters; the anchor has the term's own: BLEU.
+      const own = (anchor) => [...term].map((c, i) => (anchor[5 + i]?.toLowerCase() === c ? anchor[5 + i] : c)).join("");
+      for (const [i, anchor] of places) add(docnames[i], anchor, "term", own(anchor));
     }
     for (const [text, page, anchor] of window.searchPages.questions) add(page, anchor, "question", text);
     for (const [prefix, own] of Object.entries(objects)) {
@@ -225,7 +227,8 @@
       const found = rank(query, known);
       const words = asked(query);
       list.replaceChildren(...found.map((one) => item(one, words, known)));
-      const many = `${found.length} ${found.length === 1 ? "page" : "pages"}, the best first`;
+      const count = found.length === 1 ? "1 page" : `${found.length} pages`;
+      const many = found.length === MOST ? `The ${MOST} pages that fit best` : `${count}, the best first`;
       status.textContent = found.length ? many : `Nothing is found for “${query}”. Try fewer or other words.`;
     };
     field.addEventListener("input", show);

@@ -62,6 +62,11 @@ def test_nothing_is_fetched_before_somebody_types(browser):
     )
     assert browser.run(count) == 0
     browser.driver.find_element("id", "everyday-sentence").send_keys("I")
+    said = browser.run(
+        "liveModel.everyday.translate('I sleep.');"
+        "return document.getElementById('everyday-notice').textContent"
+    )
+    assert said == "The model is on its way."
     browser.wait(lambda: browser.run("return !!liveModel.everyday.transformer"))
     assert browser.run(count) > 10
 
@@ -107,6 +112,12 @@ def test_same_tokens_same_logits(field):
         ("  We  have no time. ", "We have no time."),
         ("do i know you", "Do I know you?"),
         ("he said \u201cno\u201d", 'He said "no".'),
+        ("don't you know me", "Don't you know me?"),
+        ("was he there", "Was he there?"),
+        ("have a nice day", "Have a nice day."),
+        ("do it", "Do it."),
+        ("when I was young I had a dog", "When I was young I had a dog."),
+        ("what a beautiful day", "What a beautiful day."),
     ],
 )
 def test_a_sentence_is_tidied_and_the_page_says_so(field, typed, read):
@@ -124,6 +135,19 @@ def test_what_it_hardly_knows_is_named(field):
     german, notice = written(field, "I see a dog and " * 12)
     assert german == ""
     assert "at most 40" in notice
+    assert "looks like German" in written(field, "Ich liebe dich.")[1]
+    assert written(field, "Peter's dog sleeps.")[1] == ""
+
+
+def test_the_longest_input_is_said_before_it_is_reached(field):
+    """While one types, and nothing that one types is cut."""
+    box = field.driver.find_element("id", "everyday-sentence")
+    notice = "return document.getElementById('everyday-notice').textContent"
+    box.send_keys("I see a dog and " * 4)
+    assert field.run(notice) == ""
+    box.send_keys("I see a dog and " * 12)
+    field.wait(lambda: "of at most 40 pieces" in field.run(notice))
+    assert len(box.get_attribute("value")) == 16 * 16
 
 
 def test_an_emptied_field_empties_the_answer(field):
@@ -136,6 +160,13 @@ def test_an_emptied_field_empties_the_answer(field):
         "const f = arguments[0]; f.value = ''; f.dispatchEvent(new Event('input'))", box
     )
     assert field.run(german) == ""
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "...", "\N{GRINNING FACE}"])
+def test_where_there_is_no_sentence_none_is_translated(field, typed):
+    """Asked for all the same, the page says what to do."""
+    field.run("liveModel.everyday.translate(arguments[0])", typed)
+    assert field.run(f"return {SAID}") == "|Type a sentence, or choose one."
 
 
 def test_the_beam_is_the_librarys(field):

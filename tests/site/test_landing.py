@@ -129,13 +129,14 @@ def test_the_head_decides_the_gender(landing):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_first_screen_shows_the_head_and_its_button(browser, width):
-    """Neither on a phone nor on a desk does one scroll to it."""
+def test_the_first_screen_shows_the_head_and_the_field(browser, width):
+    """Neither on a phone nor on a desk does one scroll to them."""
     browser.look(width, "light")
     browser.open(PAGE)
     height = 844 if width == 390 else 900
-    bottom = "return document.querySelector('.hero-switch')"
-    assert browser.run(f"{bottom}.getBoundingClientRect().bottom + scrollY") <= height
+    for part in (".hero-switch", "#everyday-sentence"):
+        bottom = f"document.querySelector('{part}').getBoundingClientRect().bottom"
+        assert browser.run(f"return {bottom} + scrollY") <= height
 
 
 def test_it_needs_no_server(site, landing):
@@ -143,6 +144,34 @@ def test_it_needs_no_server(site, landing):
     landing.driver.get((site / PAGE).as_uri())
     landing.run("document.querySelector('[data-block=scale]').focus()")
     assert landing.run(TITLE) == "Scaling"
+
+
+def test_the_bar_is_as_long_as_the_counts(landing):
+    """Part by part, on a wide screen and on a phone."""
+    for width in (1440, 390):
+        landing.look(width, "light")
+        landing.open(PAGE)
+        shares, counts = landing.run(
+            "const all = name => [...document.querySelector('.verdict-bar')"
+            "  .querySelectorAll(name)];"
+            "return [all('i').map(part => part.getBoundingClientRect().width),"
+            " all('strong').map(count => Number(count.textContent))]"
+        )
+        shares = [share / sum(shares) for share in shares if share]
+        expected = [count / sum(counts) for count in counts]
+        assert shares == pytest.approx(expected, abs=0.01)
+
+
+def test_each_door_shows_that_it_has_the_focus(landing):
+    """By keyboard one sees where one is: at the doors, and at the buttons above."""
+    for place in (".doors a", ".bd-header-article .primary-toggle"):
+        landing.run("document.querySelector(arguments[0]).focus()", place)
+        press(landing, Keys.SHIFT, Keys.NULL)  # a key: the focus is to be seen
+        ring = landing.run(
+            "const at = document.activeElement;"
+            "return getComputedStyle(at.closest('.sd-card') ?? at).outlineStyle"
+        )
+        assert ring == "solid", place
 
 
 def test_verdicts_are_those_of_the_ledger(landing):
@@ -161,6 +190,17 @@ def test_verdicts_are_those_of_the_ledger(landing):
     assert sum(shown.values()) == len(labels) == len(claims())
     contradicted = sum(n for v, n in verdicts.items() if v.startswith("contradicted"))
     assert shown["contradicted"] == contradicted
+    # There, too, a count shows its claims.
+    link = (
+        "document.querySelector('.ledger-summary .verdict-contradicted').closest('a')"
+    )
+    landing.run(f"{link}.click()")
+    landing.wait(lambda: "verdict=contradicted" in landing.driver.current_url)
+    landing.settle()
+    left = (
+        "return document.querySelectorAll('table.ledger tbody tr:not([hidden])').length"
+    )
+    assert landing.run(left) == contradicted
     assert shown["defined by the paper"] == verdicts["defined"]
 
 

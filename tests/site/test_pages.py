@@ -164,6 +164,15 @@ def test_a_page_that_has_moved_leads_to_a_page(site):
         assert ((site / page).parent / target).is_file()
 
 
+def test_the_sites_own_address_is_called_as_its_first_page(site):
+    """A link to it shows title and picture; it leads on without a script."""
+    front = (site / "index.html").read_text(encoding="utf-8")
+    first = (site / "book/index.html").read_text(encoding="utf-8")
+    for tag in (r"<title>[^<]+</title>", r'<meta property="og:image" [^>]+>'):
+        assert re.findall(tag, front) == re.findall(tag, first)[:1] != []
+    assert 'content="0; url=book/index.html"' in front
+
+
 def test_the_page_for_no_page_asks_from_the_top(site):
     """A host shows it at any address."""
     text = (site / "404.html").read_text(encoding="utf-8")

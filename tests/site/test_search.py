@@ -101,6 +101,15 @@ def test_results_come_while_one_types(search):
     assert focused.endswith("09-positional-encoding.html")
 
 
+def test_a_term_is_written_as_the_glossary_has_it(search):
+    """BLEU, not bleu."""
+    ask(search, "bleu")
+    places = search.run(
+        "return [...document.querySelectorAll('.search-place')].map(a => a.textContent)"
+    )
+    assert "BLEU" in places
+
+
 def test_nothing_found_is_said(search):
     """In words, with what was typed as text."""
     assert ask(search, "<b>qqqq</b>") == []

@@ -8,7 +8,6 @@ readers type a sentence of their own. The verdicts are those that the chapters s
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 import torch
 from docutils import nodes
@@ -24,7 +23,7 @@ from aiayn_book.head_scores import all_heads, without_heads
 from aiayn_book.html import escape
 from aiayn_book.live import EVERYDAY, load_live_model, load_quantised
 from aiayn_site.chapters import called, from_page
-from aiayn_site.ledger import all_records, contradictions
+from aiayn_site.ledger import all_records, asks_for, contradictions
 from aiayn_site.site_fonts import font_file
 
 SENTENCE = "The cow sleeps because it is tired."
@@ -275,16 +274,19 @@ def counts(env: BuildEnvironment) -> dict[str, int]:
 def asked(kind: str) -> str:
     """The ledger's address shows one verdict, if the group has no other."""
     names = KINDS[kind]
-    return f"?verdict={quote(names[0])}" if len(names) == 1 else ""
+    return asks_for(names[0]) if len(names) == 1 else ""
 
 
 def bar(env: BuildEnvironment, address) -> str:
-    """One sentence, and a bar whose parts are as long as the counts."""
+    """One sentence, a bar whose parts are as long as the counts, and the counts."""
     found = counts(env)
     ledger = address("book/ledger")
+    shares = "".join(
+        f'<i class="verdict-{number}" style="flex-grow: {count}"></i>'
+        for number, count in enumerate(found.values())
+    )
     parts = "".join(
-        f'<a href="{ledger}{asked(kind)}" style="flex-grow: {count}" '
-        f'class="verdict-{number}">'
+        f'<a href="{ledger}{asked(kind)}" class="verdict-{number}">'
         f"<strong>{count}</strong> <span>{kind}</span></a>"
         for number, (kind, count) in enumerate(found.items())
         if count
@@ -296,7 +298,8 @@ def bar(env: BuildEnvironment, address) -> str:
         f"{found['did not, at small scale']} did not at our small scale, "
         f"{found['contradicted']} are contradicted "
         f"({contradictions(all_records(env))}).</p>"
-        f'<div class="verdict-bar" role="group" aria-label="Verdicts">{parts}</div>'
+        f'<div class="verdict-bar" role="group" aria-label="Verdicts">'
+        f'<div class="verdict-shares" aria-hidden="true">{shares}</div>{parts}</div>'
     )
 
 
@@ -311,8 +314,15 @@ def surprises(chosen: list[tuple[str, str]], address) -> str:
     return f'<ul class="surprises">{items}</ul>'
 
 
+def title_alone(app: Sphinx, page, template, context: dict, doctree) -> None:
+    """The first page's title is the book's: the paper's does not follow it."""
+    if page == app.config.root_doc:
+        context["docstitle"] = ""
+
+
 def setup(app: Sphinx) -> None:
     """Register the directives."""
+    app.connect("html-page-context", title_alone)
     app.add_node(verdict_bar)
     app.add_directive("hero", HeroDirective)
     app.add_directive("everyday", Everyday)

@@ -7,6 +7,7 @@ builds fail.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -83,9 +84,10 @@ class FillIn(SphinxPostTransform):
         counts = Counter(found.get(name, "open") for name in claims())
         items = nodes.bullet_list(classes=["ledger-summary"])
         for verdict in VERDICTS:
-            paragraph = nodes.paragraph("", "", nodes.strong("", str(counts[verdict])))
-            paragraph += nodes.Text(" ")
-            paragraph += label(verdict)
+            count, shown = nodes.strong("", str(counts[verdict])), label(verdict)
+            if counts[verdict]:  # the address holds the page's filters
+                shown = nodes.reference("", "", shown, refuri=asks_for(verdict))
+            paragraph = paragraph_of(count, shown)
             if verdict == "contradicted" and counts[verdict]:
                 paragraph += nodes.Text(f" ({contradictions(all_records(self.env))})")
             items += nodes.list_item("", paragraph)
@@ -132,6 +134,11 @@ class FillIn(SphinxPostTransform):
         for words in notes[1:]:
             entry += note(words)
         return nodes.entry("", entry)
+
+
+def asks_for(verdict: str) -> str:
+    """The end of an address at which the page shows one verdict."""
+    return f"?verdict={quote(verdict)}"
 
 
 def label(verdict: str) -> nodes.inline:

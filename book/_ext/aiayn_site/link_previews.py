@@ -9,6 +9,7 @@ for a project's site on the same host.
 import hashlib
 import io
 import json
+import re
 import textwrap
 from functools import cache
 from html import escape, unescape
@@ -50,6 +51,7 @@ def picture(kicker: str, title: str, question: str, weights: list) -> str:
     y += 8
     room = 1 + (LAST - y) // 48  # lines above the footer
     for line in textwrap.wrap(question, 34, max_lines=room, placeholder="…"):
+        line = re.sub(r"[.,:;]…$", "…", line)  # cut behind such a mark
         lines.append(_text(80, y, line, 36, INK.dark, SERIF, 400))
         y += 48
     lines.append(

@@ -1,4 +1,4 @@
-"""The site's map, and the page for an address where there is none.
+"""The site's map, its own address, and the page for an address where there is none.
 
 Pages that have moved stand in `_config.yml`, under `redirects`. The map is our own, as
 sphinx-sitemap's holds only the pages that the last build wrote; so is the other page,
@@ -19,9 +19,13 @@ from aiayn_site.link_previews import site_address
 NO_PAGE = "404"  # hosts know it by this name
 TEXT = {
     "title": "No such page",
-    "body": "<h1>No such page</h1><p>It may have another name now: search for it, or "
-    "start with the contents.</p>",
+    "body": "<h1>No such page</h1><p>It may have another name now: "
+    '<a href="search.html">search for it</a>, or start with the '
+    '<a href="index.html">first page</a>.</p>',
 }
+TAGS = re.compile(
+    r'<title>.*?</title>|<meta (?:property="og:|name="(?:twitter|desc))[^>]*>'
+)
 RELATIVE = re.compile(r'((?:href|src|data-content_root)=")(?!#|/|[a-z]+:)(?:\./)?')
 
 
@@ -43,6 +47,23 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
     path, top = out / f"{NO_PAGE}.html", urlsplit(site).path
     asked = RELATIVE.sub(rf"\g<1>{top}", path.read_text(encoding="utf-8"))
     path.write_text(asked, encoding="utf-8")
+    root = app.builder.get_target_uri(app.config.root_doc)
+    if root != "index.html":
+        text = (out / root).read_text(encoding="utf-8")
+        (out / "index.html").write_text(front(text, root), encoding="utf-8")
+
+
+def front(page: str, address: str) -> str:
+    """The page at the site's own address: it leads to the first one, whose title and
+    picture are shown where somebody links to the site.
+    """
+    head = page.partition("</head>")[0]
+    tags = "\n".join(TAGS.findall(head))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{tags}\n'
+        f'<meta http-equiv="refresh" content="0; url={address}">\n</head>\n'
+        f'<body><p><a href="{address}">To the first page</a></p></body>\n</html>\n'
+    )
 
 
 def setup(app: Sphinx) -> None:

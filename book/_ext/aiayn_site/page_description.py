@@ -25,7 +25,7 @@ def describe(doctree: nodes.document) -> str:
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, nodes.entry):
             continue
-        text = " ".join(_words(paragraph).split())
+        text = " ".join(_words(paragraph).split()).replace("….", "…")
         only_links = all(isinstance(c, nodes.reference) for c in paragraph.children)
         if len(text) < 40 or only_links:
             continue

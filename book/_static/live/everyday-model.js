@@ -5,7 +5,16 @@
   const here = document.currentScript.src.replace(/[^/]*$/, "");
   const CODE = ["arrays.js", "attention.js", "transformer.js", "tokenizer.js", "beam.js"];
   const LONGEST = 40; // pieces; its training had few longer sentences
+  const NEARLY = 30; // pieces, from which on the page counts them
   const MANY_PIECES = 4; // a word of so many is hardly known
+  // How a question begins: "do you", but not "do it"; "when is", but not "when I was".
+  const ASKS = new RegExp(
+    "^(who|whom|whose|what(?! an? )|where|why|how|which|is|are|am|was|were|does|did|can|could|will|would|has|" +
+      "may|shall|should|when (is|are|am|was|were|do|does|did|can|could|will|would|have|has|shall|should)|" +
+      "(do|have) (i|you|we|they)|[a-z]+n't (i|you|he|she|it|we|they|this|that|there))\\b",
+    "i",
+  );
+  const GERMAN = /\b(ich|du|sie|wir|ist|nicht|und|der|das|ein|eine|wie|guten|danke|bitte)\b/i;
   const model = (window.liveModel = window.liveModel || {});
   model.everyday = { parts: [] };
 
@@ -70,14 +79,14 @@
     if (/\p{L}{2}/u.test(clean) && clean === clean.toUpperCase()) clean = clean.toLowerCase();
     clean = clean.replace(/\bi(?=\b(?!\.\p{L}))/gu, "I");
     clean = clean.replace(/^(["']?)(\p{L})/u, (_, mark, letter) => mark + letter.toUpperCase());
-    if (!clean || /[.?!]["']?$/.test(clean)) return clean;
-    const asks = /^(who|what|where|when|why|how|which|whose|is|are|am|do|does|did|can|could|will|would|have|has|may|shall|should)\b/i;
-    return clean + (asks.test(clean) ? "?" : ".");
+    if (!/[\p{L}\p{N}]/u.test(clean)) return ""; // there is nothing to translate
+    if (/[.?!]["']?$/.test(clean)) return clean;
+    return clean + (ASKS.test(clean) ? "?" : ".");
   };
 
   /** Words that the model has to spell in many pieces. */
   const spelled = (sentence, tokenizer) =>
-    [...new Set(sentence.match(/[\p{L}\p{M}']+/gu) ?? [])].filter(
+    [...new Set(sentence.match(/[\p{L}\p{M}]+/gu) ?? [])].filter(
       (word) => tokenizer.encode(word).length >= MANY_PIECES,
     );
 
@@ -85,6 +94,7 @@
   const remarks = (typed, sentence, { tokenizer }) => {
     const said = [];
     if (sentence !== typed.trim()) said.push(`Read as: ${sentence}`);
+    if (GERMAN.test(sentence)) said.push("It reads English only, and this looks like German.");
     const strange = spelled(sentence, tokenizer);
     if (strange.length) {
       said.push(
@@ -103,5 +113,8 @@
       ? `That is ${length} pieces, and the model reads at most ${LONGEST}: make it shorter.`
       : "";
 
-  Object.assign(model.everyday, { remarks, tidy, tooLong, translator });
+  /** How much room is left, said before there is none. */
+  const nearly = ({ length }) => (length > NEARLY ? `${length} of at most ${LONGEST} pieces` : "");
+
+  Object.assign(model.everyday, { nearly, remarks, tidy, tooLong, translator });
 })();

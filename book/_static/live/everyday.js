@@ -7,12 +7,13 @@
   const { everyday } = window.liveModel;
 
   let newest = 0;
-  const translate = async (typed) => {
+  const translate = async (typed, asked = true) => {
     const number = (newest += 1);
     const sentence = everyday.tidy(typed);
     find("german").textContent = "";
-    find("notice").textContent = "";
+    find("notice").textContent = asked && !sentence ? "Type a sentence, or choose one." : "";
     if (!sentence) return;
+    if (!everyday.transformer) find("notice").textContent = "The model is on its way.";
     let loaded;
     try {
       loaded = await everyday.translator();
@@ -33,13 +34,17 @@
   };
 
   const field = find("sentence");
+  const count = ({ tokenizer }) => {
+    const room = everyday.nearly([...tokenizer.encode(everyday.tidy(field.value)), 0]); // and its end
+    if (room) find("notice").textContent = room;
+  };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     translate(field.value);
   });
   field.addEventListener("input", () => {
-    if (!field.value.trim()) translate("");
-    else everyday.translator().catch(() => {}); // on its way while the reader types
+    if (!field.value.trim()) translate("", false);
+    else everyday.translator().then(count, () => {}); // on its way while the reader types
   });
   for (const chip of form.querySelectorAll(".everyday-chips button")) {
     chip.addEventListener("click", () => {

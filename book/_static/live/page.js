@@ -28,7 +28,15 @@
         event.preventDefault();
         this.show(find("sentence").value, { play: true });
       });
-      find("sentence").addEventListener("input", () => this.#suggest());
+      find("sentence").addEventListener("input", ({ target }) => {
+        this.#suggest();
+        if (!target.value.trim()) {
+          find("notice").textContent = "";
+          return this.#empty();
+        }
+        const room = this.translator.room?.(target.value);
+        if (room) find("notice").textContent = room;
+      });
       find("models").addEventListener("change", ({ target }) => this.choose(target.value));
       for (const chip of find("examples").children) {
         chip.addEventListener("click", () => this.show(chip.textContent, { play: true }));
@@ -77,11 +85,19 @@
       this.#suggest();
       const { readable, notice, sentence } = this.translator.judge(typed);
       find("notice").textContent = notice;
-      if (!readable) return;
+      if (!readable) return this.#empty();
       this.sentence = sentence;
       this.#translate();
       if (step) this.#goTo(step);
       if (play) this.#play();
+    }
+
+    /** Where there is no sentence, nothing is shown of an earlier one. */
+    #empty() {
+      this.#pause();
+      this.sentence = undefined;
+      find("model").classList.add("live-empty");
+      for (const name of ["german", "later", "remark", "said"]) find(name).textContent = "";
     }
 
     /** Switch everything on again. */
@@ -120,6 +136,7 @@
     #translate() {
       this.#pause();
       if (this.sentence === undefined) return;
+      find("model").classList.remove("live-empty");
       this.result = this.translator.translate(this.sentence, this.switches);
       this.trained = this.#allAreOn ? this.result : this.translator.translate(this.sentence);
       find("step").max = this.result.steps.length;

@@ -110,6 +110,12 @@
       return this.model.translate(source, switches, chosen);
     }
 
+    /** What to say while a sentence is being typed that is almost too long. */
+    room(text) {
+      const { nearly, tidy } = window.liveModel.everyday;
+      return nearly(this.encode(tidy(text)));
+    }
+
     judge(text) {
       const { remarks, tidy, tooLong } = window.liveModel.everyday;
       const sentence = tidy(text);
