@@ -180,15 +180,16 @@ clean: ## remove what was built; the environment stays
 # The steps that the commands above share.
 
 site:
-	@test -e $(BUILT) && test -z "$$(find . _build/.jupyter_cache/executed -type f -newer $(BUILT) \
-		-not -path './.*' -not -path './_build/*' -not -path '*/__pycache__/*' -print -quit)" && \
-		echo "==> Site: nothing has changed since it was built" || $(MAKE) --no-print-directory $(BUILT)
+	@test -e $(BUILT) -a -e $(SITE)/index.html && test -z "$$(find . _build/.jupyter_cache/executed \
+		\( -path './.*' -o -path ./_build -o -name __pycache__ \) -prune -o \
+		-type f -newer $(BUILT) -print -quit)" && \
+		echo "==> Site: nothing has changed since it was built" || \
+		$(MAKE) --no-print-directory $(BUILT)
 
 .PHONY: $(BUILT)
 $(BUILT):
 	@echo "==> Site: strict, every warning is an error"
-	@rm -f $@
-	@touch $@.begun
+	@mkdir -p _build && rm -f $@ && touch $@.begun
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q >/dev/null
 	@$(BIN)/python -m tools.site.slides.make
 	@mv $@.begun $@
