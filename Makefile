@@ -25,6 +25,7 @@ COLAB_PYTHON ?=
 CHAPTERS ?=
 MINUTES ?= 2
 PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
+NOT_CHOSEN = $(filter-out $(CHAPTERS:%=notebooks/%.ipynb),$(wildcard notebooks/*.ipynb))
 RUFF_FORMAT := $(BIN)/ruff format --extend-exclude '*.ipynb' .
 # As narrow as the book's page shows without scrolling.
 RUFF_FORMAT_NOTEBOOKS := $(BIN)/ruff format --line-length 79 notebooks
@@ -61,9 +62,10 @@ test: environment ## check style, package, notebooks that changed, site; FULL=1 
 	@$(BIN)/python -m tools.site.browser && echo "Passed: style, package, notebooks, site." || \
 		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
-serve: environment ## show the site, rebuilt as you write, at 127.0.0.1:8000/book/index.html; PORT=…
+serve: environment ## show the site, rebuilt as you write; CHAPTERS=… executes these only; PORT=…
 	@$(BIN)/jupyter-book config sphinx . >/dev/null
-	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild . _build/live -t live -W -n --keep-going -q \
+	@$(if $(CHAPTERS),echo 'nb_execution_excludepatterns = "$(NOT_CHOSEN)".split()' >> conf.py)
+	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild . _build/live -t live $(if $(CHAPTERS),,-W) -n --keep-going -q \
 		--port $(PORT) --ignore '*/.*' --ignore '*/_build/*' --ignore '*/__pycache__/*'
 
 lint: environment ## check code and notebooks; changes nothing
