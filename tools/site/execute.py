@@ -1,10 +1,11 @@
 """Run the notebooks once, for the tests and for the book.
 
 nbval runs every cell as a test (two notebooks at a time), and the hook in
-``conftest.py`` hands the outputs to the cache from which the book is built. The cache
-knows a notebook by its code cells only, so a digest of everything else that can change
-an output (the package, the pins, Python) is kept beside it: when that differs, the
-cache is dropped.
+``conftest.py`` hands the outputs to the cache from which the book is built, so that no
+cell runs twice, as it would with jupyter-cache's own executor. The cache knows a
+notebook by its code cells only, so a digest of everything else that can change an
+output (the package, the pins, Python) is kept beside it: when that differs, the cache
+is dropped.
 """
 
 import argparse
