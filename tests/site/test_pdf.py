@@ -1,5 +1,8 @@
 """The book as one PDF, tried on three pages."""
 
+import re
+
+import nbformat
 import pytest
 from pypdf import PdfReader
 
@@ -14,6 +17,13 @@ def printed(site, browser, tmp_path_factory):  # where there is no browser: skip
     out = tmp_path_factory.mktemp("pdf") / "book.pdf"
     wanted = [page for page in book_pdf.contents() if page[0] in PAGES]
     return book_pdf.make(site, wanted, out), PdfReader(out)
+
+
+def book_sections(path):
+    """The chapter's headings of the second level."""
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
 
 
 def links(pdf):
@@ -50,7 +60,8 @@ def test_bookmarks_lead_to_parts_chapters_and_sections(printed):
     assert outline[0].title == book[0].part
     assert chapters[0][0].title == book[0].title
     sections = {s.title: pdf.get_destination_page_number(s) for s in chapters[0][1]}
-    assert "Exercises" in sections
+    headings = book_sections("notebooks/03-attention.ipynb")
+    assert list(sections) == headings  # each once, also where it begins a page
     text = pdf.pages[sections["Exercises"]].extract_text()
     assert "Exercises" in text
 

@@ -107,7 +107,14 @@ def _bookmark_sections(writer: PdfWriter, page: Printed, parent: object) -> None
         if not isinstance(item, list):
             number = page.pdf.get_destination_page_number(item)
             place = page.first + (number or 0)
-            writer.add_outline_item(title=item.title, page_number=place, parent=parent)
+            title = _said_once(str(item.title))
+            writer.add_outline_item(title=title, page_number=place, parent=parent)
+
+
+def _said_once(title: str) -> str:
+    """Chromium doubles the title of a heading that it moves to the next page."""
+    half = title[: len(title) // 2]
+    return half if title == 2 * half else title
 
 
 def _mend_links(writer: PdfWriter, book: list[Printed], address: str) -> None:
