@@ -290,9 +290,10 @@ def test_a_record_can_be_drawn(path):
     record = json.loads(path.read_text(encoding="utf-8"))
     text = "\n".join(DRAW[record["benchmark"]](record))
     assert not re.search("nan|None", text)
-    shown = record["settings"].get("middle") or summary.peers_in(record)
-    for peer_or_axis in shown:
-        assert peer_or_axis in text
+    settings = record["settings"]
+    sizes = [f"{rows:4} x {length:4}" for rows, length in settings.get("sizes", [])]
+    for name in sizes or settings.get("middle") or summary.peers_in(record):
+        assert name in text
 
 
 @pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda p: p.stem)
