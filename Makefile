@@ -108,7 +108,7 @@ colab: $(STARTER_READY) ## run the chapters with Colab's versions (once: 5 GB); 
 
 releases: $(STARTER_READY) ## test the package with RELEASES=lowest, pinned or newest (once: 5 GB)
 	@rm -rf build  # setuptools would take old files from it
-	@$(STARTER)/bin/uv venv --quiet --clear .venv-$(RELEASES)
+	@$(STARTER)/bin/uv venv --quiet --clear --seed .venv-$(RELEASES)
 	@$(STARTER)/bin/uv pip install --quiet --python .venv-$(RELEASES) $(CHOOSE_$(RELEASES)) \
 		'.[book]' $$(grep -E '^($(TESTERS))==' requirements.txt) 'setuptools>=77'
 	@env -u PYTHONPATH .venv-$(RELEASES)/bin/python -m pytest $(PACKAGE_TESTS) -q -n 2 \
