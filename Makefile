@@ -25,6 +25,7 @@ COLAB_PYTHON ?=
 CHAPTERS ?=
 MINUTES ?= 2
 PARTS ?= kills kills_of_two disk decoding inputs fuzz twice texts processors
+UNKNOWN = $(filter-out $(wildcard notebooks/*.ipynb),$(CHAPTERS:%=notebooks/%.ipynb))
 NOT_CHOSEN = $(filter-out $(CHAPTERS:%=notebooks/%.ipynb),$(wildcard notebooks/*.ipynb))
 RUFF_FORMAT := $(BIN)/ruff format --extend-exclude '*.ipynb' .
 # As narrow as the book's page shows without scrolling.
@@ -63,6 +64,7 @@ test: environment ## check style, package, notebooks that changed, site; FULL=1 
 		echo "Passed: style, package, notebooks. The site was built, but not opened."
 
 serve: environment ## show the site, rebuilt as you write; CHAPTERS=… executes these only; PORT=…
+	@$(if $(UNKNOWN),echo "There is no $(UNKNOWN): chapters are named as in CHAPTERS=03-attention."; exit 1)
 	@$(BIN)/jupyter-book config sphinx . >/dev/null
 	@$(if $(CHAPTERS),echo 'nb_execution_excludepatterns = "$(NOT_CHOSEN)".split()' >> conf.py)
 	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild . _build/live -t live $(if $(CHAPTERS),,-W) -n --keep-going -q \

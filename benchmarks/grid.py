@@ -1,5 +1,4 @@
-"""Is there a size of batch at which a peer trains faster? Few and many sentences, short
-and long.
+"""Is there a size of a batch at which a peer trains faster than we do?
 
 Usage: python -m benchmarks.grid
 
@@ -17,7 +16,7 @@ from benchmarks.summary import grid_lines
 
 def main() -> None:
     """Measure, and print the table."""
-    parser = arguments(" ".join(__doc__.split("\n\n")[0].split()))
+    parser = arguments(__doc__.splitlines()[0])
     parser.set_defaults(threads=1)
     parser.add_argument(
         "--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"]

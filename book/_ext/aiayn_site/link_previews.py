@@ -3,8 +3,8 @@
 The picture is made by the build: the page's title and question beside a map of
 attention, for each chapter that of another head. Such pictures need a full address. It
 is `html_baseurl` if that is set; otherwise it follows from the repository's address, as
-for a project's site on the same host. The cards of sphinxext-opengraph bear one image
-for all pages.
+for a project's site on the same host. Cards of sphinxext-opengraph show title
+and description beside one logo, the same on every page.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Every page's description, for search engines, link previews and the pages beside it.
 
-It is the page's first paragraph of running text. That of sphinxext-opengraph is the
-page's first characters, in a chapter those of its table of facts.
+It is the page's first paragraph of running text. The description that
+sphinxext-opengraph makes of a chapter begins with the words 'Open in Colab'.
 """
 
 import re
