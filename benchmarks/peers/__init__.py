@@ -38,6 +38,7 @@ class Peer:
 
 
 _TRANSFORMERS = ("transformers==5.23.0",)
+_CTRANSLATE2 = ("ctranslate2==4.8.5",)
 
 PEERS = {
     peer.name: peer
@@ -79,7 +80,14 @@ PEERS = {
         Peer(
             "ctranslate2",
             "CTranslate2",
-            ("ctranslate2==4.8.5",),
+            _CTRANSLATE2,
+            trains=False,
+            translates=True,
+        ),
+        Peer(
+            "ctranslate2_int8",
+            "CTranslate2, 8 bits",
+            _CTRANSLATE2,
             trains=False,
             translates=True,
         ),

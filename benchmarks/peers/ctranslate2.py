@@ -17,8 +17,14 @@ SPECIAL = ("<blank>", "<s>", "</s>", "<unk>")
 POSITIONS = 1024
 
 
-def trained(folder: Path) -> ctranslate2.Translator:
-    """Our weights in its layout, computed with in float32."""
+def trained(folder: Path, compute_type: str = "float32") -> ctranslate2.Translator:
+    """Our weights in its layout.
+
+    Args:
+        folder: A run of ours.
+        compute_type: How it multiplies: "float32", or "int8" with weights and inputs
+            rounded to eight bits.
+    """
     spec = specification(load_translator(folder)[0])
     with tempfile.TemporaryDirectory() as converted:
         spec.validate()
@@ -26,7 +32,7 @@ def trained(folder: Path) -> ctranslate2.Translator:
         spec.save(converted)
         return ctranslate2.Translator(
             converted,
-            compute_type="float32",
+            compute_type=compute_type,
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
