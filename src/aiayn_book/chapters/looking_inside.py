@@ -588,13 +588,14 @@ def settle_heads(runs: Runs, before: Untrained, sentences: int) -> None:
         rows = zip(run["tasks"]["encoder"], hits, strict=True)
         unnamed = [h for row in rows for t, h in zip(*row, strict=True) if not t]
         credited.append(count + sum(h > 2 / 3 for h in unnamed))
-    assert min(credited) < 24 / 3  # the verdict does not hang on that blind bar
+    met = before.tasks == 0 and min(kinds) >= 3 and min(counts) >= 24 / 3
     settle(
         "s4-heads-differ",
-        holds=before.tasks == 0 and min(kinds) >= 3 and min(counts) >= 24 / 3,
+        holds=True if met else None,  # the paper does not say how many are many
         expected="three different tasks or more, and a third of all heads with "
-        "one, in every seed (the paper gives no numbers; these are ours); none before "
-        "training",
+        "one, in every seed; none before training. The paper gives no numbers, these "
+        "are ours, and a head whose relation is not on our list has no task, so fewer "
+        "decide nothing",
         measured=f"{kinds} different tasks, {counts} of 24 heads ({credited} with the "
         "heads that find two thirds of the nouns of determiners, which the rule cannot "
         f"see), and {before.tasks} before training",
@@ -721,9 +722,11 @@ def settle_long(runs: Runs) -> None:
         measured="hits of the best encoder head "
         + ", ".join(f"{score['hits']:.0%}" for score in best)
         + f"; a word at random {best[0]['uniform']:.0%}, best offset "
-        f"{best[0]['offset']:.0%}",
+        f"{best[0]['offset']:.0%}. These are verbs and subjects; from a pronoun to its "
+        "noun one head reaches as far (Figure 4)",
         sample=f"{_models(runs)}, {rows} long dependencies each",
-        detects=f"a head that hits {best[0]['offset'] + ABOVE_OFFSET:.0%}; "
+        detects="a head that hits clearly more than "
+        f"{best[0]['offset'] + ABOVE_OFFSET:.0%}; "
         f"the standard error of a share is at most {0.5 / rows**0.5:.0%}",
     )
 
@@ -742,16 +745,15 @@ def settle_anaphora(runs: Runs) -> None:
     assert second["sharp"] > 0.9
     assert runs["2"]["tasks"]["encoder"][1][0] == ["antecedent of the pronoun"]
     heads = [score["heads"] for score in found.values()]
-    assert sum(heads) <= 1  # the answer
     settle(
         "figure4-anaphora",
-        holds=max(heads) >= 1,
-        expected="in some seed at least one encoder head (the paper shows two) "
-        "that, at 'it', hits the noun meant "
-        "10 points more often than any offset, prefers it to the other noun in "
-        "three of four sentences, and puts half its weight on one word",
-        measured=f"{heads} such heads of 8 in {len(runs)} seeds, never two in one "
-        "model, though the German pronoun is right in "
+        holds=max(heads) >= 2,
+        expected="in some seed two encoder heads, as the paper shows (at first we "
+        "had asked for one), that, at 'it', hit the noun meant "
+        "10 points more often than any offset, prefer it to the other noun in "
+        "three of four sentences, and put half their weight on one word",
+        measured=f"{heads} such heads of 8 in {len(runs)} seeds: one exists, but never "
+        "two in one model, though the German pronoun is right in "
         + ", ".join(f"{score['pronouns right']:.0%}" for score in found.values()),
         sample=f"{_models(runs)}, two halves of about {second['queries']} sentences",
         detects=f"a head clearly above the bar of "
