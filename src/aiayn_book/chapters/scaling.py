@@ -928,7 +928,7 @@ def settle_saturation(settle: Settle, found: Sweep) -> None:
         f"{listed(mean, '.2f')}; they fall like 1/√dₖ only, to {min(falls):.2f} to "
         f"{max(falls):.2f} of those at 256; medians at dₖ = 64: {listed(at_64, '.1g')}",
         sample=f"{queries} random queries for each number of keys",
-        detects="a median above one hundredth, or a mean ‖J‖ that keeps 3/4 of its size "
+        detects="a median above one hundredth, or a mean ‖J‖ that keeps 3/4 of it "
         "at four times the width, at any number of keys",
     )
 

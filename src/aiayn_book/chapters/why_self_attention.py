@@ -985,7 +985,8 @@ def stack_of(kind: str, size: int = 0, d: int = 8) -> Layer:
     def draw(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    W_Q, W_K, W_V, W_O = (draw(d, d) / d**0.5 for _ in range(4))
+    # Small, so that scores do not grow with the depth until a weight is exactly 0.
+    W_Q, W_K, W_V, W_O = (draw(d, d) / d for _ in range(4))
     kernel = draw(d, d, size) / (size * d) ** 0.5 if "convolution" in kind else None
 
     def attend(x: Tensor, mask: Tensor | None = None) -> Tensor:
