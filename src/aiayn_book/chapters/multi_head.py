@@ -15,8 +15,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from aiayn import MultiHeadAttention, scaled_dot_product_attention
 from aiayn_book import paper, settle
+from aiayn_book.chapters import variations
 from aiayn_book.colours import ALERT, NEUTRAL, WEIGHT
 from aiayn_book.diagrams import Diagram
+from aiayn_book.power import smallest_effect
 from aiayn_book.svg import Svg
 
 DRAWERS = 8
@@ -966,7 +968,10 @@ def _sample() -> str:
 
 
 def settle_averaging(
-    one: Sequence[float], alone: Sequence[float], known: Sequence[float]
+    one: Sequence[float],
+    alone: Sequence[float],
+    known: Sequence[float],
+    hidden: Sequence[float],
 ) -> None:
     """§2: one head finds a drawer, but of two it gives the mean.
 
@@ -974,6 +979,7 @@ def settle_averaging(
         one: both letters right with one head.
         alone: the first letter right with one head that was asked for one.
         known: the pair known, in any order, with one head.
+        hidden: both letters right with one head and a hidden layer behind it.
     """
     noise = 3 * (0.25 / len(held_out()[2])) ** 0.5  # three standard errors, at most
     settle(
@@ -983,21 +989,24 @@ def settle_averaging(
         "knows the pair (at least 95%); by the algebra: it does not know the order "
         "(at most 9/16 both right, if all letters are treated alike)",
         measured=f"with one head, one look-up is right in {shown(alone)}; of two, "
-        f"the pair is known in {shown(known)} and both are right in {shown(one)}",
+        f"the pair is known in {shown(known)} and both are right in {shown(one)}; with "
+        f"a hidden layer behind the head, in {shown(hidden)}",
         sample=_sample(),
         detects=f"{noise:.1%} more right answers than the bound allows",
     )
 
 
-def settle_heads(one: Sequence[float], two: Sequence[float]) -> None:
-    """§2: two heads make up for it."""
+def settle_heads(
+    one: Sequence[float], two: Sequence[float], hidden: Sequence[float]
+) -> None:
+    """§2: two heads make up for it; so does a hidden layer behind one head."""
     settle(
         "s2-heads-counteract",
         holds=min(two) >= 0.95,
         expected="two heads, of half the width each, get both right in at least 95% "
         "for every seed",
         measured=f"both right with two heads in {shown(two)}, with one head in "
-        f"{shown(one)}",
+        f"{shown(one)}, with one head and a hidden layer behind it in {shown(hidden)}",
         sample=_sample(),
         detects="fewer than 95% right in any seed",
     )
@@ -1072,7 +1081,7 @@ def settle_cost(short: Cost, long: Cost) -> None:
 def settle_beneficial(
     scores: Mapping[int, Sequence[float]], hidden: Sequence[float]
 ) -> None:
-    """§3.2.2: several heads do better than one.
+    """§3.2.2: several heads do better than one, here and in chapter 18's translators.
 
     Args:
         scores: both letters right, by the number of heads.
@@ -1080,16 +1089,25 @@ def settle_beneficial(
     """
     one, several = scores[1], [share for h in (2, 4, 8) for share in scores[h]]
     spread = max(one) - min(one)
+    row = "A h=1"
+    worse = variations.percent(variations.gap(row, "loss"))
+    error = variations.error(row, "loss")
     settle(
         "s3.2.2-beneficial",
-        holds=min(several) - max(one) > spread,
+        holds=min(several) - max(one) > spread
+        and variations.here(row, "loss") == "worse",
         expected="in this task, without a feed-forward layer, 2, 4 and 8 heads beat "
-        "one wide head, by more than seeds differ",
+        "one wide head, by more than seeds differ; and in chapter 18's translators, "
+        "which have such layers, one head has a higher perplexity than eight, by more "
+        "than 2 SE",
         measured=f"both right: one head {shown(one)}; 2 to 8 heads "
         f"{shown(several)}; 16 heads of width 1 {shown(scores[16])}. But with a hidden "
-        f"layer behind it, one head reaches {shown(hidden)}. In the paper: "
-        f"{paper.TABLE_3['A h=1'].bleu} BLEU with one head, "
+        f"layer behind it, one head reaches {shown(hidden)}. Chapter 18's translators "
+        f"with one head have a perplexity {worse:+.1%} ± {error:.1%} beside those with "
+        f"eight, and are {variations.here(row, 'bleu')} in BLEU. In the paper: "
+        f"{paper.TABLE_3[row].bleu} BLEU with one head, "
         f"{paper.TABLE_3['base'].bleu} with eight",
-        sample=_sample(),
-        detects=f"a gain larger than the range of the seeds, {spread:.1%}",
+        sample=f"{_sample()}; {variations.SAMPLE}",
+        detects=f"a gain larger than the range of the seeds, {spread:.1%}; in "
+        f"perplexity {variations.percent(smallest_effect(error)):.1%}",
     )

@@ -892,27 +892,44 @@ def norm_ratio(
     return (statistic(without) / statistic(with_it)).item()
 
 
+def share_inside(found: Sweep, keys: int, d_k: int) -> float:
+    """The share of undivided queries whose ‖J‖ is below 1/100 of the divided median."""
+    without, divided = (found[keys, d_k, root].frobenius for root in (False, True))
+    return (without < divided.median() / 100).float().mean().item()
+
+
 def settle_saturation(settle: Settle, found: Sweep) -> None:
-    """Whether the Jacobian is extremely small, for the median query."""
+    """Whether the Jacobian is extremely small for most queries, and falls in the mean.
+
+    The paper speaks of regions: the share of the queries in one is what is counted.
+    """
     median = {n: norm_ratio(found, n, 1024, torch.median) for n in NUMBERS}
     mean = {n: norm_ratio(found, n, 1024, torch.mean) for n in NUMBERS}
     at_64 = {n: norm_ratio(found, n, 64, torch.median) for n in NUMBERS}
     queries = len(found[32, 1024, False].gradient)
+    inside = {d: [100 * share_inside(found, n, d) for n in NUMBERS] for d in (1024, 64)}
+    high, low = (", ".join(f"{s:.0f}" for s in shares) for shares in inside.values())
+    falls = [
+        (found[n, 1024, False].frobenius.mean() / found[n, 256, False].frobenius.mean())
+        for n in NUMBERS
+    ]
 
     def listed(ratios: Mapping[int, float], form: str) -> str:
         return ", ".join(f"{r:{form}} ({n} keys)" for n, r in ratios.items())
 
     settle(
         "s3.2.1-saturation",
-        holds=max(median.values()) < 0.01,
-        expected="‖J‖ of the median query below 1/100 of that with the factor, at "
-        "dₖ = 1024",
+        holds=max(median.values()) < 0.01 and max(falls) < 0.75,
+        expected="without the factor, ‖J‖ of the median query below 1/100 of that with "
+        "it, at dₖ = 1024; and the mean ‖J‖ falls from dₖ = 256 to 1024 as well",
         measured="‖J‖ without the factor over that with it, at dₖ = 1024: medians "
-        f"{listed(median, '.1g')}; "
-        f"means, which would not pass: {listed(mean, '.2f')}; medians at dₖ = 64: "
-        f"{listed(at_64, '.1g')}",
+        f"{listed(median, '.1g')}, so most queries are in such a region, {high} % of "
+        f"them (at dₖ = 64, {low} %); means, which are not extremely small: "
+        f"{listed(mean, '.2f')}; they fall like 1/√dₖ only, to {min(falls):.2f} to "
+        f"{max(falls):.2f} of those at 256; medians at dₖ = 64: {listed(at_64, '.1g')}",
         sample=f"{queries} random queries for each number of keys",
-        detects="a median above one hundredth at any number of keys",
+        detects="a median above one hundredth, or a mean ‖J‖ that keeps 3/4 of it "
+        "at four times the width, at any number of keys",
     )
 
 
@@ -951,15 +968,18 @@ def settle_small_width(settle: Settle, runs: Runs) -> None:
     plain, additive = best(runs, 4, "without"), best(runs, 4, "additive")
     error = ((plain.var() + additive.var()) / SEEDS).sqrt()
     furthest = abs(plain.mean() - additive.mean()) + 2 * error
+    alike = bool(furthest < 0.05)
+    ceiling = bool(min(plain.mean(), additive.mean()) > 0.95)  # no room for 5 points
     slow = [in_words(right(runs[4, k, RATES[0]])) for k in ("without", "additive")]
     settle(
         "s3.2.1-small-dk",
-        holds=furthest < 0.05,
+        holds=None if alike and ceiling else alike,
         expected="at dₖ = 4, each at its best rate, less than 5 points between them, "
-        "two standard errors included",
+        "two standard errors included, with room for 5 points above both",
         measured=f"right answers: without the factor {in_words(plain)}, additive "
-        f"{in_words(additive)}, so near the ceiling that a small difference could not "
-        f"show; at a rate of {RATES[0]}: {slow[0]} and {slow[1]}",
+        f"{in_words(additive)}, which decides nothing, because so near the ceiling no "
+        f"difference of 5 points could show; at a rate of {RATES[0]}: {slow[0]} and "
+        f"{slow[1]}",
         sample=_trainings(),
         detects=f"{smallest_effect(error.item()):.1%} of the answers",
     )
@@ -989,9 +1009,10 @@ def settle_similar_complexity(settle: Settle) -> None:
         "s3.2.1-similar-complexity",
         holds=max(ratios) == min(ratios) < 10,
         expected="a constant ratio, whatever n and dₖ, of a few",
-        measured="additive attention takes "
+        measured="additive scores take "
         + " or ".join(sorted({f"{ratio:g}" for ratio in ratios}))
-        + " times the operations of dot-product attention, at four sizes of n and dₖ",
+        + " times the operations of dot products, if a tanh counts as one, at four "
+        "sizes of n and dₖ",
         scale="derivation",
     )
 

@@ -353,10 +353,15 @@ def costing(same):
         (
             "s2-averaging",
             chapter.settle_averaging,
-            (FAILS, GOOD, KNOWS),
-            (FAILS, GOOD, FAILS),
+            (FAILS, GOOD, KNOWS, GOOD),
+            (FAILS, GOOD, FAILS, GOOD),
         ),
-        ("s2-heads-counteract", chapter.settle_heads, (FAILS, GOOD), (FAILS, FAILS)),
+        (
+            "s2-heads-counteract",
+            chapter.settle_heads,
+            (FAILS, GOOD, GOOD),
+            (FAILS, FAILS, GOOD),
+        ),
         (
             "s3.2.2-one-head-averages",
             chapter.settle_one_head,
@@ -395,6 +400,13 @@ def test_each_claim_holds_and_could_fail(settled, claim, settle, right, wrong):
     expected = {"s3.2.2-equation": "defined", "s3.2.2-same-cost": "derived"}
     assert holds.verdict == expected.get(claim, "reproduced at small scale")
     assert fails.verdict not in {holds.verdict, "reproduced"}
+
+
+def test_several_heads_must_help_a_translator_as_well(settled, monkeypatch):
+    """In the task alone one head must fail: it is read linearly."""
+    monkeypatch.setattr(chapter.variations, "here", lambda *_: "within noise")
+    found = settled(chapter.settle_beneficial, SCORES, GOOD)
+    assert found.verdict == "not reproduced at small scale"
 
 
 def test_two_heads_with_equal_weights_are_one_with_wider_values():

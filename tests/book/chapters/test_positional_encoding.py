@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ def runs_with(**never):
     for name, share in never.items():
         right = {n: torch.full((n - 1,), 0.1) for n in (16, 32, 64)}
         right[16] = torch.where(chapter.ASKED[1:16], 1.0, share)
-        fluent = 35 if name == "random" else 110
+        fluent = {"random": 35, "uneven": 170}.get(name, 110)
         made[name] = [chapter.Run(fluent, right)] * 3
     return made
 
@@ -146,7 +147,17 @@ def test_look_back_is_judged_where_it_was_never_asked(capsys, settled):
     assert chapter.look_back_table(measured).shape == (5, 4)
     worse = runs_with(sinusoids=0.3, random=0.08, learned=0.09, uneven=0.8)
     chapter.settle_look_back(worse)
-    assert "Verdict: reproduced" not in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Verdict: reproduced" not in shown
+    assert shown.count("Verdict: not reproduced") == 2  # behind the uneven ones, too
+    sooner = {
+        name: [replace(run, fluent=30 if name == "sinusoids" else run.fluent)] * 3
+        for name, (run, *_) in runs_with(
+            sinusoids=0.85, random=0.08, learned=0.09, uneven=0.1
+        ).items()
+    }
+    chapter.settle_look_back(sooner)
+    assert capsys.readouterr().out.count("Verdict: reproduced at small scale") == 2
 
 
 def test_training_is_repeatable_and_leaves_the_seed_alone(monkeypatch):

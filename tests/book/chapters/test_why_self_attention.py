@@ -48,6 +48,15 @@ def test_derivations_give_the_recorded_verdicts(capsys, settle):
     assert found == {name: MINE[name] for name in found}
 
 
+def test_the_longest_stack_connects_its_ends_whatever_the_words_are():
+    """Forty layers of a window of three: no weight may become exactly zero."""
+    layer = chapter.stack_of("restricted attention", 3)
+    for seed in range(60):
+        torch.manual_seed(seed)
+        assert chapter.ends_meet(layer, n=41, depth=40)
+    assert not chapter.ends_meet(layer, n=41, depth=39)
+
+
 def test_the_counts_by_hand():
     """Three words of two numbers: 36, 12 and 36 multiplications, as the text says."""
     counts = chapter.core_counts(n=3, d=2)
