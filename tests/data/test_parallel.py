@@ -43,11 +43,10 @@ def test_pairs_with_an_empty_side_are_left_out_and_counted(tmp_path):
     assert list(text) == [("a", "A"), ("e", "E")]
 
 
-def test_a_corpus_may_have_no_pair(tmp_path):
-    """Whoever trains on it is told: by the tokenizer, and when batches are cut."""
-    assert len(read_parallel(*two_files(tmp_path, "", ""))) == 0
-    with pytest.warns(UserWarning, match="2 of 2 pairs"):
-        assert len(read_parallel(*two_files(tmp_path, "a\n\n", "\nB\n"))) == 0
+@pytest.mark.parametrize(("source", "target"), [("", ""), ("a\n\n", "\nB\n")])
+def test_a_corpus_without_a_pair_is_refused(tmp_path, source, target):
+    with pytest.raises(InputError, match=r"a\.en and .*a\.de hold no pair"):
+        read_parallel(*two_files(tmp_path, source, target))
 
 
 def test_unequal_counts_are_both_named(tmp_path):

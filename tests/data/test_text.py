@@ -65,9 +65,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
 @pytest.mark.parametrize("cut", [5, 20, -1])
 def test_gzip_cut_short_is_refused(tmp_path, cut):
     packed = gzip.compress("".join(f"line {i}\n" for i in range(99)).encode())
-    with pytest.raises(
-        InputError, match=r"text\.gz cannot be read: Compressed"
-    ):
+    with pytest.raises(InputError, match=r"text\.gz cannot be read: Compressed"):
         list(read_lines(written(tmp_path, packed[:cut], "text.gz")))
 
 
@@ -107,9 +105,10 @@ def test_a_path_may_be_a_text(tmp_path, monkeypatch):
     assert list(MemmapLines.open("text")) == ["eins", "zwei"]
 
 
-@pytest.mark.parametrize("name", ["nowhere", "empty", "."])
+@pytest.mark.parametrize("name", ["nowhere", "empty", "endless", "."])
 def test_what_cannot_be_left_on_disk_is_named(tmp_path, name):
     (tmp_path / "empty").touch()
+    (tmp_path / "endless").write_bytes(b"eins\nzwei")
     with pytest.raises(InputError, match=r"cannot be opened: "):
         MemmapLines.open(tmp_path / name)
 

@@ -8,12 +8,12 @@ a few large files; a warning says so.
 """
 
 import hashlib
-import http.client
 import os
 import urllib.request
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from tqdm import tqdm
@@ -38,10 +38,6 @@ class RemoteFile:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, kind).hexdigest()
         return None if found == self.digest else f"its {kind} is {found}"
-
-
-class _MirrorFailedError(Exception):
-    """Why a mirror did not send the file."""
 
 
 def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[str, ...]:
@@ -93,7 +89,7 @@ def fetch(file: RemoteFile, *, timeout: float = 20.0) -> Path:
         try:
             _download(url, file, path, timeout)
             return path
-        except _MirrorFailedError as failure:
+        except HTTPException as failure:
             failures.append(f"{url} failed ({failure})")
     raise InputError(
         f"{file.path} could not be downloaded: {'; '.join(failures)}. Check the "
@@ -108,7 +104,7 @@ def _download(url: str, file: RemoteFile, path: Path, timeout: float) -> None:
         stream.writelines(_chunks(url, file.path, timeout))
         stream.flush()
         if fault := file.fault(Path(stream.name)):
-            raise _MirrorFailedError(f"it sent another file: {fault}")
+            raise HTTPException(f"it sent another file: {fault}")
     if file.digest is None:
         message = f"{file.path} is unverified: no checksum of it is published."
         warnings.warn(message, stacklevel=3)
@@ -122,6 +118,6 @@ def _chunks(url: str, name: str, timeout: float) -> Iterator[bytes]:
             with tqdm.wrapattr(reply, "read", total=reply.length, desc=name) as body:
                 yield from iter(lambda: body.read(2**16), b"")
             if reply.length:
-                raise _MirrorFailedError(f"{reply.length:,} bytes are missing")
-    except (OSError, http.client.HTTPException) as error:
-        raise _MirrorFailedError(str(error) or type(error).__name__) from error
+                raise HTTPException(f"{reply.length:,} bytes are missing")
+    except OSError as error:  # as one that writing to the disk does not raise
+        raise HTTPException(str(error) or type(error).__name__) from error

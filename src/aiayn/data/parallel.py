@@ -94,8 +94,8 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
         The pairs, with their lines unchanged.
 
     Raises:
-        InputError: A file cannot be read (see `read_lines`), or the files differ in
-            their number of lines.
+        InputError: A file cannot be read (see `read_lines`), the files differ in their
+            number of lines, or no pair is left.
 
     Not in the paper.
 
@@ -112,6 +112,8 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
         )
     pairs = list(zip(sources, targets, strict=True))
     full = [pair for pair in pairs if all(map(str.strip, pair))]
+    if not full:
+        raise InputError(f"{source_path} and {target_path} hold no pair of sentences.")
     if len(full) < len(pairs):
         warnings.warn(
             f"{len(pairs) - len(full):,} of {len(pairs):,} pairs of {source_path} and "

@@ -93,7 +93,7 @@ def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 class MemmapLines(Sequence[str]):
-    """The lines of a text that is too large for the memory, as a sequence of strings.
+    r"""The lines of a text that is too large for the memory, as a sequence of strings.
 
     A line is read from its file when it is asked for. Processes on one machine share
     what the system keeps of the file in memory. A slice is a `MemmapLines` too.
@@ -119,14 +119,17 @@ class MemmapLines(Sequence[str]):
         """Open a UTF-8 file, of which each line ends in a line feed, the last one too.
 
         Raises:
-            InputError: The file is missing, empty or cannot be read.
+            InputError: The file is missing, empty, not ended by a line feed, or cannot
+                be read.
         """
         try:
             text = np.memmap(expand(path), np.uint8, "r")
+            if text[-1] != ord("\n"):
+                raise ValueError("its last line is not ended by a line feed")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be opened: {error}.") from error
         parts = [slice(at, at + SCANNED) for at in range(0, len(text), SCANNED)]
-        ends = [np.flatnonzero(text[part] == 10) + part.start + 1 for part in parts]
+        ends = [np.flatnonzero(text[p] == ord("\n")) + p.start + 1 for p in parts]
         starts = np.concatenate([[0], *ends])
         return cls(text, starts[:-1], starts[1:])
 

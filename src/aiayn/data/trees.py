@@ -219,8 +219,7 @@ def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
     words, remaining = tree.leaves, iter(tags)
     if len(tags) != len(words):
         raise InputError(f"There are {len(tags)} tags for {len(words)} words.")
-    symbols = linearise(tree)
-    tagged = (next(remaining) if symbol == ANY_TAG else symbol for symbol in symbols)
+    tagged = (next(remaining) if s == ANY_TAG else s for s in linearise(tree))
     return delinearise(tuple(tagged), words)
 
 
