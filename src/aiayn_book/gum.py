@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aiayn.data import TREES, read_lines
-from aiayn.data.download import RemoteFile, cache_folder, find
+from aiayn.data.download import RemoteFile, cache_folder, fetch
 from aiayn.errors import InputError
 from aiayn.parsing import Tree, parse_tree, tree_pairs
 
@@ -47,15 +47,16 @@ def read_gum() -> dict[str, tuple[Tree, ...]]:
 def _read(split: str) -> Iterator[Tree]:
     name, sha256 = _GUM_FILES[split]
     file = RemoteFile(f"gum_const/{name}", sha256, mirrors=())
-    path = find(file)
-    if path is None:
+    try:
+        path = fetch(file)
+    except InputError:
         raise InputError(
             f"{file.path} is neither in a folder that AIAYN_DATA names nor in "
             f"{cache_folder()}, and cannot be downloaded: it is joined, one tree a "
             f"line, from the files const/*.ptb of {GUM_REPOSITORY} at commit "
             f"{GUM_COMMIT} (see its splits.md). The corpus 'grammar' has trees "
             "without any file."
-        )
+        ) from None
     for line in read_lines(path):
         root = parse_tree(line)
         child = root.children[0]

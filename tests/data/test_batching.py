@@ -200,7 +200,7 @@ def test_an_epoch_can_start_in_its_middle(lists, data):
 
 def test_a_pair_that_fits_into_no_batch_is_named():
     pairs = EncodedPairs.from_lists([([4], [4]), ([4] * 3, [4] * 9)])
-    with pytest.raises(InputError, match=r"Pair 2 has 3 source and 9 target.*=8"):
+    with pytest.raises(InputError, match=r"Pair 2 has 9 tokens .*=8"):
         TokenBatches(pairs, 8)
     assert len(TokenBatches(pairs, 9)) == 2
 

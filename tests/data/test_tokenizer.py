@@ -214,7 +214,7 @@ def test_the_largest_and_the_smallest_vocabulary_are_named():
     assert Tokenizer.train(LINES, largest).vocab_size == largest
     with pytest.raises(InputError, match=r"too small .* at least") as caught:
         Tokenizer.train(LINES, 10)
-    smallest = int(re.search(r"least (\d+),", str(caught.value))[1])
+    smallest = int(re.search(r"least (\d+)\.$", str(caught.value))[1])
     assert Tokenizer.train(LINES, smallest).vocab_size == smallest
 
 

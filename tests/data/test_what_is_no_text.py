@@ -4,7 +4,6 @@ A column is as good as a list; what is no text is named by its line.
 """
 
 import io
-import re
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ import pytest
 from aiayn import Tokenizer, evaluate_bleu, translate
 from aiayn.data import (
     EncodedPairs,
-    MemmapLines,
     ParallelText,
     encode_lines,
     encode_pairs,
@@ -39,7 +37,6 @@ CALLS = {
     "Tokenizer.train": lambda lines, _: Tokenizer.train(lines, 30).digest,
     "Tokenizer.encode_batch": lambda lines, _: TOKENIZER.encode_batch(lines),
     "encode_lines": lambda lines, _: encode_lines(lines, TOKENIZER).tokens.tolist(),
-    "MemmapLines": lambda lines, place: list(MemmapLines.write(place / "x", lines)),
     "translate": lambda lines, _: translate(lines, MODEL, TOKENIZER, **QUICK),
     "translate_stream": lambda lines, _: list(
         translate_stream(lines, MODEL, TOKENIZER, chunk_lines=1, **QUICK)
@@ -62,17 +59,16 @@ GOOD = {
     "an array of objects": lambda: np.array(LINES, dtype=object),
     "the keys of a dictionary": lambda: dict.fromkeys(LINES).keys(),
 }
-MISSING = ("missing value", "is None", "NAType", "NaTType")
+WANTED = " and no text: give one string a line, not a list of its words, and leave out"
 BAD = {
-    "None": (None, "is None and no text: leave such lines out, or write ''"),
-    "NaN": (float("nan"), "is nan (a missing value) and no text: leave such"),
-    "NumPy's NaN": (np.float64("nan"), "(a missing value) and no text"),
-    "pandas' NA": (pd.NA, "something of the type NAType and no text: leave such"),
-    "a number": (7, "is 7 and no text: give '7' if it is meant as one"),
-    "bytes": (b"a dog", "of the type bytes and no text: decode it as UTF-8"),
-    "words": (["a", "dog"], "type list and no text: give one string a line"),
-    "a tuple of words": (("a", "dog"), "type tuple and no text: give one string"),
-    "an array of words": (np.array(["a", "dog"]), "ndarray and no text: give one str"),
+    "None": (None, "None"),
+    "NaN": (float("nan"), "nan"),
+    "NumPy's NaN": (np.float64("nan"), "nan"),
+    "pandas' NA": (pd.NA, "something of the type NAType"),
+    "a number": (7, "7"),
+    "bytes": (b"a dog", "something of the type bytes"),
+    "words": (["a", "dog"], "something of the type list"),
+    "an array of words": (np.array(["a", "dog"]), "something of the type ndarray"),
 }
 every_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
@@ -86,9 +82,9 @@ def test_whatever_gives_one_text_after_the_other_is_as_good_as_a_list(
 
 
 @every_call
-@pytest.mark.parametrize(("value", "sentence"), BAD.values(), ids=BAD)
-def test_what_is_no_text_is_named_by_its_line(call, value, sentence, tmp_path):
-    with pytest.raises(InputError, match=re.escape(sentence)) as caught:
+@pytest.mark.parametrize(("value", "named"), BAD.values(), ids=BAD)
+def test_what_is_no_text_is_named_by_its_line(call, value, named, tmp_path):
+    with pytest.raises(InputError, match=f"{named}.*{WANTED}") as caught:
         call([LINES[0], value, LINES[2]], tmp_path)
     assert "Line 2 of " in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -123,8 +119,6 @@ def test_a_table_read_by_pandas_is_named_by_its_line_and_side():
     pairs, _ = encode_pairs(ParallelText(whole["en"], whole["de"]), TOKENIZER)
     assert isinstance(pairs, EncodedPairs)
     assert len(pairs) == 1
-    with pytest.raises(InputError, match=r"takes a ParallelText, not .* DataFrame"):
-        encode_pairs(table, TOKENIZER)
 
 
 @pytest.mark.parametrize("text", [None, float("nan"), 7, b"a", ["a", "dog"]], ids=repr)

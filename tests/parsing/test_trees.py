@@ -18,6 +18,7 @@ from aiayn.parsing import (
     delinearise,
     linearise,
     parse_tree,
+    with_tags,
 )
 
 DOG = "(S (NP (DT The) (NN dog)) (VP (VBZ eats) (NP (DT a) (NN cake))) (. .))"
@@ -41,7 +42,6 @@ def test_reads_labels_children_and_words() -> None:
     sleep = Tree("VP", (Tree("VBP", ("sleep",)),))
     assert tree == Tree("S", (we, sleep))
     assert tree.leaves == ("We", "sleep")
-    assert tree.depth == 3
     assert str(tree) == "(S (NP (PRP We)) (VP (VBP sleep)))"
 
 
@@ -87,7 +87,7 @@ def test_text_and_back(tree: Tree) -> None:
 
 @given(trees)
 def test_symbols_and_back(tree: Tree) -> None:
-    assert delinearise(linearise(tree, keep_tags=True), tree.leaves) == tree
+    assert with_tags(delinearise(linearise(tree), tree.leaves), tree.tags) == tree
 
 
 @given(trees)
@@ -95,7 +95,7 @@ def test_without_tags_only_the_tags_are_lost(tree: Tree) -> None:
     back = delinearise(linearise(tree), tree.leaves)
     assert back.spans() == tree.spans()
     assert back.leaves == tree.leaves
-    assert linearise(back, keep_tags=True) == linearise(tree)
+    assert set(back.tags) == {"XX"}
 
 
 def test_linearisation_is_that_of_vinyals_et_al() -> None:
@@ -109,11 +109,11 @@ def test_linearisation_is_that_of_vinyals_et_al() -> None:
     [
         ("", "0 open brackets"),
         ("  \n", "0 open brackets"),
-        ("dog", "'dog' at character 1 stands outside"),
+        ("dog", "Symbol 1, 'dog', stands outside"),
         ("(S (NN dog)", "with 1 open"),
-        ("(S (NN dog)))", "'\\)' at character 13 stands outside"),
-        ("(S (NN dog)) (S (NN cat))", "at character 14 stands outside"),
-        ("(S (NN dog)) cat", "'cat' at character 14 stands outside"),
+        ("(S (NN dog)))", "Symbol 6, '\\)', stands outside"),
+        ("(S (NN dog)) (S (NN cat))", "Symbol 6, .* stands outside"),
+        ("(S (NN dog)) cat", "Symbol 6, 'cat', stands outside"),
         ("(S (NP) (NN dog))", "closes an empty constituent 'NP'"),
         ("()", "closes an empty"),
         ("(", "open brackets"),
@@ -129,7 +129,6 @@ def test_absurd_depth_gets_a_sentence_and_the_limit_is_exact() -> None:
         return "(X " * levels + "word" + ")" * levels
 
     deepest = parse_tree(nested(MAX_DEPTH))
-    assert deepest.depth == MAX_DEPTH
     assert deepest == parse_tree(str(deepest))
     for levels in (MAX_DEPTH + 1, 100_000):
         with pytest.raises(InputError, match=f"more than {MAX_DEPTH} levels"):
@@ -142,7 +141,8 @@ def test_a_tag_is_a_level_of_what_a_model_emits() -> None:
     def emitted(constituents: int) -> list[str]:
         return ["(X"] * constituents + ["XX"] + [")X"] * constituents
 
-    assert delinearise(emitted(MAX_DEPTH - 1), ["word"]).depth == MAX_DEPTH
+    deepest = delinearise(emitted(MAX_DEPTH - 1), ["word"])
+    assert str(deepest).count("(") == MAX_DEPTH
     with pytest.raises(InputError, match=f"more than {MAX_DEPTH} levels"):
         delinearise(emitted(MAX_DEPTH), ["word"])
 
@@ -254,7 +254,7 @@ def test_a_tree_scores_one_against_itself_if_it_has_brackets(tree: Tree) -> None
 
 
 def test_scores_need_as_many_predictions_as_trees() -> None:
-    with pytest.raises(InputError, match="got 0 predicted and 1 gold"):
+    with pytest.raises(ValueError, match="shorter than argument 1"):
         bracket_score([parse_tree(DOG)], [])
 
 
@@ -273,6 +273,6 @@ def test_a_real_treebank_comes_back_as_it_was(part: str) -> None:
     trees = [parse_tree(line) for line in bank]
     assert [str(tree) for tree in trees] == bank
     for tree in trees:
-        assert delinearise(linearise(tree, keep_tags=True), tree.leaves) == tree
+        assert with_tags(delinearise(linearise(tree), tree.leaves), tree.tags) == tree
     assert bracket_score(trees, trees) == (1, 1, 1)
     assert all("ROOT" not in {span.label for span in brackets(tree)} for tree in trees)

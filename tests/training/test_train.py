@@ -722,10 +722,12 @@ def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
     config = replace(config, packed_length=packed_length)
     expected = train(config)
     corpus = load_corpus(config.corpus)
-    sides = {
-        side: MemmapLines.write(tmp_path / f"{side}.txt", getattr(corpus.train, side))
-        for side in ("source", "target")
-    }
+    sides = {}
+    for side in ("source", "target"):
+        lines = getattr(corpus.train, side)
+        path = tmp_path / f"{side}.txt"
+        path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+        sides[side] = MemmapLines.open(path)
     large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})
     monkeypatch.setattr(
         "aiayn.training.preparation.load_corpus", lambda *_, **__: large

@@ -16,12 +16,7 @@ from torch import Tensor
 
 from aiayn.data.pairs import EncodedPairs
 from aiayn.data.rectangles import cut
-from aiayn.data.segments import (
-    positions_within,
-    segment_ids,
-    segment_mask,
-    shift_right_packed,
-)
+from aiayn.data.segments import positions_within, segment_ids, shift_right_packed
 from aiayn.data.tokenizer import EOS_ID, PAD_ID
 from aiayn.errors import InputError
 from aiayn.model import shift_right
@@ -111,8 +106,9 @@ class Batch:
         """Restrict a mask of packed rows to pairs of the same sentence."""
         if not self.packed:
             return mask
-        own = segment_mask(segment_ids(queries, EOS_ID), segment_ids(keys, EOS_ID))
-        return mask & own
+        of_query = segment_ids(queries, EOS_ID)[:, None, :, None]
+        of_key = segment_ids(keys, EOS_ID)[:, None, None, :]
+        return mask & (of_query == of_key)
 
     def _positions(self, tokens: Tensor) -> Tensor | None:
         return positions_within(segment_ids(tokens, EOS_ID)) if self.packed else None
@@ -137,7 +133,6 @@ class TokenBatches:
         tokens_per_batch: The largest number of token slots of a batch on either side,
             padding included.
         seed: Decides the order.
-        pad_id: The token that fills short rows.
 
     Raises:
         InputError: There are no pairs, or one does not fit into a batch.
@@ -151,14 +146,9 @@ class TokenBatches:
     """
 
     def __init__(
-        self,
-        pairs: EncodedPairs,
-        tokens_per_batch: int,
-        *,
-        seed: int = 0,
-        pad_id: int = PAD_ID,
+        self, pairs: EncodedPairs, tokens_per_batch: int, *, seed: int = 0
     ) -> None:
-        self.pairs, self.seed, self.pad_id = pairs, seed, pad_id
+        self.pairs, self.seed = pairs, seed
         self._source, self._target = pairs.source.lengths, pairs.target.lengths
         self._longer = np.maximum(self._source, self._target)
         if not len(pairs):
@@ -166,10 +156,9 @@ class TokenBatches:
         worst = int(self._longer.argmax())
         if self._longer[worst] > tokens_per_batch:
             raise InputError(
-                f"Pair {worst + 1} has {self._source[worst]} source and "
-                f"{self._target[worst]} target tokens, which do not fit into "
-                f"tokens_per_batch={tokens_per_batch}; allow more, or leave out long "
-                "pairs with max_length."
+                f"Pair {worst + 1} has {self._longer[worst]} tokens on its longer "
+                f"side, which do not fit into tokens_per_batch={tokens_per_batch}; "
+                "allow more, or leave out long pairs with max_length."
             )
         self._slices = cut(np.sort(self._longer), tokens_per_batch)
 
@@ -207,9 +196,9 @@ class TokenBatches:
         return 1 - int(self._source.sum() + self._target.sum()) / slots
 
     def _batch(self, rows: Indices) -> Batch:
-        source = self.pairs.source.padded(rows, self.pad_id)
-        target = self.pairs.target.padded(rows, self.pad_id)
-        return Batch(source, target, self.pad_id, self.pairs.packed)
+        source = self.pairs.source.padded(rows, PAD_ID)
+        target = self.pairs.target.padded(rows, PAD_ID)
+        return Batch(source, target, packed=self.pairs.packed)
 
     def _by_length(self, random: np.ndarray) -> Indices:
         """The pairs, sorted so that neighbours need little padding.

@@ -120,8 +120,9 @@ def load_corpus(
         combinations, and a folder only the splits that it contains.
 
     Raises:
-        InputError: There is no such corpus, language or option, or a file of it cannot
-            be downloaded or read.
+        InputError: There is no such corpus or language, or a file of it cannot be
+            downloaded or read.
+        TypeError: The corpus has no such option.
 
     Paper: §5.1, which takes WMT 2014.
 
@@ -129,19 +130,13 @@ def load_corpus(
     >>> len(corpus.train), list(corpus.splits)
     (200, ['train', 'validation', 'test', 'combinations'])
     """
-    corpus_place(name)
-    name = os.path.expanduser(name)
-    if options and name != "grammar":
-        raise InputError(
-            f"{', '.join(options)} cannot be given for {name}: only the grammar takes "
-            "options."
-        )
+    name = corpus_place(name)
     if source == target:
         raise InputError(
             f"The languages are both {source!r}: choose another source=… or target=…"
         )
     if name not in CORPORA:
-        return _load_folder(name, source, target)
+        return _load_folder(name, source, target, **options)
     module = _MODULES[name]
     if f"{source}-{target}" not in module.DIRECTIONS:
         raise InputError(

@@ -8,14 +8,12 @@ a few large files; a warning says so.
 """
 
 import hashlib
-import http.client
 import os
-import shutil
-import tarfile
 import urllib.request
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from tqdm import tqdm
@@ -42,10 +40,6 @@ class RemoteFile:
         return None if found == self.digest else f"its {kind} is {found}"
 
 
-class _MirrorFailedError(Exception):
-    """Why a mirror did not send the file."""
-
-
 def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[str, ...]:
     """Addresses of one file of a public git repository on three independent hosts.
 
@@ -67,35 +61,8 @@ def mirrors_of(repository: str, commit: str, path: str, sha256: str) -> tuple[st
 
 def cache_folder() -> Path:
     """Where downloads are kept: AIAYN_CACHE, or aiayn in the user's cache folder."""
-    if chosen := os.environ.get("AIAYN_CACHE"):
-        return expand(chosen)
-    folder = expand(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return folder / "aiayn"
-
-
-def find(file: RemoteFile) -> Path | None:
-    """The path of a file that is already on this machine; None if it is not.
-
-    Raises:
-        InputError: AIAYN_DATA names no folder, or contains another file of that name.
-    """
-    if chosen := os.environ.get("AIAYN_DATA"):
-        folder = expand(chosen)
-        if not os.path.isdir(folder):
-            raise InputError(
-                f"AIAYN_DATA names {folder}, which is no folder; set it to a folder "
-                f"that contains {file.path}, or unset it."
-            )
-        path = folder / file.path
-        if path.is_file():
-            if fault := file.fault(path):
-                raise InputError(
-                    f"{path} (from AIAYN_DATA) is not the expected file: {fault}. "
-                    "Replace it, remove it, or unset AIAYN_DATA."
-                )
-            return path
-    path = cache_folder() / file.path
-    return path if os.path.isfile(path) and file.fault(path) is None else None
+    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return expand(os.environ.get("AIAYN_CACHE") or f"{folder}/aiayn")
 
 
 def fetch(file: RemoteFile, *, timeout: float = 20.0) -> Path:
@@ -109,29 +76,25 @@ def fetch(file: RemoteFile, *, timeout: float = 20.0) -> Path:
         The file in AIAYN_DATA or in the cache.
 
     Raises:
-        InputError: AIAYN_DATA contains another file of that name; no mirror sent the
-            file; or the cache cannot be written.
+        InputError: No mirror sent the file, or the cache cannot be written.
     """
-    found = find(file)
-    if found is not None:
-        return found
+    own = os.environ.get("AIAYN_DATA")
     path = cache_folder() / file.path
+    for place in [expand(own) / file.path, path] if own else [path]:
+        if os.path.isfile(place) and file.fault(place) is None:
+            return place
     remove_parts(path.parent, path.name, idle=3600)  # what a killed process has left
     failures = []
     for url in file.mirrors:
         try:
             _download(url, file, path, timeout)
-        except _MirrorFailedError as failure:
+            return path
+        except HTTPException as failure:
             failures.append(f"{url} failed ({failure})")
-            continue
-        if file.digest is None:
-            message = f"{file.path} is unverified: no checksum of it is published."
-            warnings.warn(message, stacklevel=2)
-        return path
     raise InputError(
         f"{file.path} could not be downloaded: {'; '.join(failures)}. Check the "
         f"network, or download it by hand and save it as {path}, or as {file.path} in "
-        "a folder that you name in AIAYN_DATA."
+        f"the folder that AIAYN_DATA names (now: {own})."
     )
 
 
@@ -141,45 +104,20 @@ def _download(url: str, file: RemoteFile, path: Path, timeout: float) -> None:
         stream.writelines(_chunks(url, file.path, timeout))
         stream.flush()
         if fault := file.fault(Path(stream.name)):
-            raise _MirrorFailedError(f"it sent another file: {fault}")
+            raise HTTPException(f"it sent another file: {fault}")
+    if file.digest is None:
+        message = f"{file.path} is unverified: no checksum of it is published."
+        warnings.warn(message, stacklevel=3)
 
 
 def _chunks(url: str, name: str, timeout: float) -> Iterator[bytes]:
     # Some hosts refuse the name by which urllib introduces itself.
     request = urllib.request.Request(url, headers={"User-Agent": "aiayn"})
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            size = response.length
-            with tqdm(total=size, unit="B", unit_scale=True, desc=name) as bar:
-                while chunk := response.read(2**16):
-                    yield chunk
-                    bar.update(len(chunk))
-            if response.length:
-                raise _MirrorFailedError(
-                    f"{response.length:,} of {size:,} bytes are missing"
-                )
-    except (OSError, http.client.HTTPException) as error:
-        raise _MirrorFailedError(str(error) or type(error).__name__) from error
-
-
-def unpack(archive: Path, members: Mapping[str, Path]) -> None:
-    """Write some members of a tar archive, packed or not, to files, in one pass.
-
-    Args:
-        archive: The archive; ``.tgz``, ``.tar.gz`` or ``.tar``.
-        members: For each member's name in the archive, the path to write it to. Nothing
-            is written elsewhere, whatever names or links the archive contains.
-
-    Raises:
-        InputError: The archive lacks a member, or a file cannot be written.
-    """
-    missing = dict(members)
-    with tarfile.open(archive, "r|*") as packed:
-        for info in packed:
-            name = info.name.removeprefix("./")
-            if name in missing and (content := packed.extractfile(info)):
-                with write_atomically(missing.pop(name)) as stream:
-                    shutil.copyfileobj(content, stream, 2**20)
-                if not missing:
-                    return
-    raise InputError(f"The archive {archive} has no file {', '.join(missing)}.")
+        with urllib.request.urlopen(request, timeout=timeout) as reply:
+            with tqdm.wrapattr(reply, "read", total=reply.length, desc=name) as body:
+                yield from iter(lambda: body.read(2**16), b"")
+            if reply.length:
+                raise HTTPException(f"{reply.length:,} bytes are missing")
+    except OSError as error:  # as one that writing to the disk does not raise
+        raise HTTPException(str(error) or type(error).__name__) from error

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -31,9 +32,7 @@ class EncodedPairs:
     """Whether a row contains several sentences, each ended by EOS (`pack_pairs`)."""
 
     @classmethod
-    def from_lists(
-        cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]
-    ) -> "EncodedPairs":
+    def from_lists(cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Self:
         """Pairs of rows of ids that already end in EOS."""
         source, target = tuple(zip(*pairs, strict=True)) or ((), ())
         return cls(RaggedTokens.from_lists(source), RaggedTokens.from_lists(target))
@@ -71,16 +70,10 @@ def encode_pairs(
     >>> len(pairs) + left_out
     200
     """
-    if not isinstance(text, ParallelText):
-        raise InputError(
-            f"encode_pairs takes a ParallelText, not something of the type "
-            f"{type(text).__name__}: give ParallelText(sources, targets)."
-        )
     source = encode_lines(text.source, tokenizer)
     target = encode_lines(text.target, tokenizer)
-    if max_length is None:
-        return EncodedPairs(source, target), 0
-    wanted = np.maximum(source.lengths, target.lengths) <= max_length
+    limit = np.inf if max_length is None else max_length
+    wanted = np.maximum(source.lengths, target.lengths) <= limit
     if len(text) and not wanted.any():
         raise InputError(
             f"All {len(text):,} {called} have more than max_length={max_length} tokens "

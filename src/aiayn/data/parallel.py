@@ -4,7 +4,6 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import Self, overload
 
@@ -18,7 +17,7 @@ class ParallelText:
     """One split of a corpus: line i of the target translates line i of the source.
 
     The sides are sequences of strings: tuples, or `MemmapLines` where a corpus is too
-    large for the memory. Others, such as a column of pandas, become tuples.
+    large for the memory. Lists, columns of pandas and others become tuples.
 
     Raises:
         InputError: A line is no text, or the sides have not as many lines.
@@ -39,9 +38,7 @@ class ParallelText:
         """Check that the two sides hold text, and have the same length."""
         for name, side in (("source", self.source), ("target", self.target)):
             if not isinstance(side, MemmapLines):  # which holds nothing but text
-                lines = tuple(checked_lines(side, name))
-                if not isinstance(side, list):
-                    object.__setattr__(self, name, lines)
+                object.__setattr__(self, name, tuple(checked_lines(side, name)))
         if len(self.source) != len(self.target):
             raise InputError(
                 f"The two sides of a parallel text must have as many lines: source has "
@@ -113,18 +110,14 @@ def read_parallel(source_path: str | Path, target_path: str | Path) -> ParallelT
             f"{source_path} has {len(sources):,} lines and {target_path} "
             f"{len(targets):,}; line i of one must translate line i of the other."
         )
-    sides = zip(sources, targets, strict=True)
-    full = [bool(source.strip() and target.strip()) for source, target in sides]
-    if not any(full):
-        raise InputError(
-            f"{source_path} and {target_path} have no pair of sentences: every line is "
-            "empty on one side or both."
-        )
-    if not all(full):
+    pairs = list(zip(sources, targets, strict=True))
+    full = [pair for pair in pairs if all(map(str.strip, pair))]
+    if not full:
+        raise InputError(f"{source_path} and {target_path} hold no pair of sentences.")
+    if len(full) < len(pairs):
         warnings.warn(
-            f"{full.count(False):,} of {len(full):,} pairs of {source_path} and "
-            f"{target_path} are empty on one side and were left out, the first in "
-            f"line {full.index(False) + 1}.",
+            f"{len(pairs) - len(full):,} of {len(pairs):,} pairs of {source_path} and "
+            f"{target_path} are empty on one side and were left out.",
             stacklevel=2,
         )
-    return ParallelText(tuple(compress(sources, full)), tuple(compress(targets, full)))
+    return ParallelText.from_pairs(full)

@@ -5,7 +5,7 @@ positions and the shift of the target have to know where it begins.
 """
 
 import torch
-from jaxtyping import Bool, Int, Int64
+from jaxtyping import Int, Int64
 from torch import Tensor
 
 
@@ -29,28 +29,6 @@ def segment_ids(
     ends = (tokens == eos_id).long()
     last = (ends.sum(dim=1, keepdim=True) - 1).clamp(min=0)
     return (ends.cumsum(dim=1) - ends).minimum(last)
-
-
-def segment_mask(
-    queries: Int[Tensor, "batch queries"], keys: Int[Tensor, "batch keys"]
-) -> Bool[Tensor, "batch 1 queries keys"]:
-    """A query may attend only to the keys of its own sentence.
-
-    $$M_{ij} = [s_i = s_j]$$
-
-    Args:
-        queries: The number of each query's sentence, as `segment_ids` counts them.
-        keys: Likewise of each key.
-
-    Not in the paper; rows that hold several sentences need it.
-
-    >>> two = torch.tensor([[0, 0, 1]])  # a sentence of two tokens, and one of one
-    >>> segment_mask(two, two)[0, 0].int()
-    tensor([[1, 1, 0],
-            [1, 1, 0],
-            [0, 0, 1]], dtype=torch.int32)
-    """
-    return (queries[:, :, None] == keys[:, None, :])[:, None]
 
 
 def positions_within(

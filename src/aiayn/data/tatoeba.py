@@ -17,14 +17,13 @@ LICENCE = (
     "www.manythings.org/anki and tatoeba.org."
 )
 CITATION = "Tatoeba sentence pairs, selected by manythings.org, 13 May 2018."
-_REPOSITORY = "rioyshky/translation"
 _COMMIT = "de48b7027f7318d77010a6e08ed928c10748c23d"
 _SHA256 = "b7688f84f99fa33c17397c14d8bd9cef1fdeb2ee0bf50074767023aee8926e28"
 # manythings.org replaces its files as Tatoeba grows; this copy does not change.
 REMOTE_FILE = RemoteFile(
     "tatoeba_deu_eng/deu-eng-2018-05-13.zip",
     _SHA256,
-    mirrors_of(_REPOSITORY, _COMMIT, "deu-eng.zip", _SHA256),
+    mirrors_of("rioyshky/translation", _COMMIT, "deu-eng.zip", _SHA256),
 )
 
 

@@ -14,9 +14,11 @@ from typing import overload
 
 import numpy as np
 
-from aiayn.data.tokenizer import checked_lines
 from aiayn.errors import InputError
-from aiayn.storage import expand, write_atomically
+from aiayn.storage import expand
+
+# Bytes of a large file that are searched for line feeds at a time.
+SCANNED = 2**26
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -45,15 +47,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield from read_stream(stream, str(path))
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}; check its name.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path} is damaged or not packed with gzip ({error}); download or pack it "
-            "again."
-        ) from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (OSError, EOFError, zlib.error) as error:  # the others: of a damaged archive
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be read: {reason}.") from error
 
 
 def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
@@ -92,19 +88,15 @@ def read_stream(stream: Iterable[bytes], name: str) -> Iterator[str]:
     if inside >= max(2, number):
         raise InputError(
             f"{name} has carriage returns alone ({inside:,}) where lines should end, "
-            "as old Macs wrote them, and would be read as "
-            f"{number:,} line{'s' * (number > 1)}: replace each by a line feed (tr "
-            "'\\r' '\\n')."
+            "as old Macs wrote them: replace each by a line feed (tr '\\r' '\\n')."
         )
 
 
 class MemmapLines(Sequence[str]):
-    """The lines of a text that is too large for the memory, as a sequence of strings.
+    r"""The lines of a text that is too large for the memory, as a sequence of strings.
 
-    The text is one UTF-8 file, and a second file beside it says where each line begins.
-    A line is read when it is asked for. Processes on one machine share the part
-    of the file that the system keeps in memory. Make one with `MemmapLines.write` and
-    open it again with `MemmapLines.open`. A slice is a `MemmapLines` too.
+    A line is read from its file when it is asked for. Processes on one machine share
+    what the system keeps of the file in memory. A slice is a `MemmapLines` too.
 
     Args:
         text: The bytes of the file.
@@ -113,7 +105,8 @@ class MemmapLines(Sequence[str]):
 
     Not in the paper.
 
-    >>> lines = MemmapLines.write("large.en", ["a dog", "a cat"])
+    >>> _ = Path("large.en").write_text("a dog\na cat\n")
+    >>> lines = MemmapLines.open("large.en")
     >>> len(lines), lines[1]
     (2, 'a cat')
     """
@@ -123,46 +116,22 @@ class MemmapLines(Sequence[str]):
 
     @classmethod
     def open(cls, path: Path | str) -> "MemmapLines":
-        """Open a file that `write` made.
+        """Open a UTF-8 file, of which each line ends in a line feed, the last one too.
 
         Raises:
-            InputError: One of the two files is missing, or they do not belong together.
+            InputError: The file is missing, empty, not ended by a line feed, or cannot
+                be read.
         """
-        path = expand(path)
         try:
-            text = np.memmap(path, np.uint8, "r")
-            starts = np.load(_starts_of(path), mmap_mode="r")
-        except (OSError, ValueError, EOFError) as error:
+            text = np.memmap(expand(path), np.uint8, "r")
+            if text[-1] != ord("\n"):
+                raise ValueError("its last line is not ended by a line feed")
+        except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be opened: {error}.") from error
-        if starts[-1] != len(text):
-            raise InputError(
-                f"{path} and {_starts_of(path).name} do not belong together; "
-                "remove both, so that they are made again."
-            )
+        parts = [slice(at, at + SCANNED) for at in range(0, len(text), SCANNED)]
+        ends = [np.flatnonzero(text[p] == ord("\n")) + p.start + 1 for p in parts]
+        starts = np.concatenate([[0], *ends])
         return cls(text, starts[:-1], starts[1:])
-
-    @classmethod
-    def write(cls, path: Path | str, lines: Iterable[str]) -> "MemmapLines":
-        """Write lines to path, and where each begins to a file beside it.
-
-        Raises:
-            InputError: A line is no text or contains a line feed, or the file cannot be
-                written; then no file is left behind.
-        """
-        lines = checked_lines(lines)
-        path, starts = expand(path), [0]
-        with write_atomically(path) as stream:
-            for line in lines:
-                if "\n" in line:
-                    raise InputError(
-                        f"Line {len(starts)} contains a line feed and would become "
-                        "two lines: remove it."
-                    )
-                starts.append(starts[-1] + stream.write(line.encode() + b"\n"))
-            # Written before the text appears, which is never without it.
-            with write_atomically(_starts_of(path)) as beside:
-                np.save(beside, np.array(starts, np.int64))
-        return cls.open(path)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -183,7 +152,3 @@ class MemmapLines(Sequence[str]):
         if isinstance(index, slice):
             return MemmapLines(self._text, starts, ends)
         return bytes(self._text[starts : ends - 1]).decode()
-
-
-def _starts_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.starts.npy")

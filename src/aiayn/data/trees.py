@@ -14,7 +14,7 @@ deeper than `MAX_DEPTH`.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiayn.data.parallel import ParallelText
 from aiayn.errors import InputError
@@ -70,12 +70,6 @@ class Tree:
         """The part-of-speech tags: the label above each word."""
         return tuple(tag for tag, _ in self.tagged_words())
 
-    @property
-    def depth(self) -> int:
-        """Labels on the longest path from the root to a word."""
-        below = (child.depth for child in self.children if isinstance(child, Tree))
-        return 1 + max(below, default=0)
-
     def spans(self, start: int = 0) -> "list[Span]":
         """Every constituent that is no preterminal, in the order of opening brackets.
 
@@ -88,12 +82,12 @@ Span(label='VP', start=1, end=2)]
         """
         if self.is_preterminal:
             return []
-        found, end = list[Span](), start
+        found = [Span(self.label, start, start + len(self.leaves))]
         for child in self.children:
             if isinstance(child, Tree):
-                found += child.spans(end)
-            end += len(child.leaves) if isinstance(child, Tree) else 1
-        return [Span(self.label, start, end), *found]
+                found += child.spans(start)
+            start += len(child.leaves) if isinstance(child, Tree) else 1
+        return found
 
     def __str__(self) -> str:
         return f"({self.label} {' '.join(map(str, self.children))})"
@@ -113,40 +107,40 @@ class Span(NamedTuple):
     """Number of the first word after it."""
 
 
-# One step of reading a tree: "(" opens a constituent with this label, ")" closes one
-# (None: of any label), "" is a word. The last text says where it stands, for messages.
-_Step = tuple[str, str | None, str]
+def _build(symbols: Iterable[str], words: Iterator[str] | None = None) -> Tree:
+    """The one tree that these brackets and leaves describe.
 
-
-def _build(steps: Iterable[_Step]) -> Tree:
-    """The one tree that these brackets and words describe."""
+    If words are given, leaves are their tags, and closing brackets have labels.
+    """
+    deepest = MAX_DEPTH if words is None else MAX_DEPTH - 1  # a tag is a level too
     # The constituents that are open, below a root that holds the tree.
-    stack: list[tuple[str, list[Tree | str]]] = [("", [])]
-    for kind, text, where in steps:
+    stack: list[tuple[str, list[Any]]] = [("", [])]
+    for number, symbol in enumerate(symbols, start=1):
+        where = f"Symbol {number}, '{symbol}',"
         label, children = stack[-1]
-        if len(stack) == 1 and (kind != "(" or children):
+        opens = symbol.startswith("(")
+        if len(stack) == 1 and (children or (words is None and not opens)):
             raise InputError(f"{where} stands outside of the tree's brackets.")
-        if kind == "(":
-            if len(stack) > MAX_DEPTH:
+        if opens:
+            if len(stack) > deepest:
                 raise InputError(f"{where} is more than {MAX_DEPTH} levels deep.")
-            stack.append((text or "", []))
-        elif kind == ")":
-            if text not in (None, label):
+            stack.append((symbol[1:].lstrip(), []))
+        elif symbol.startswith(")"):
+            if words is not None and symbol[1:] != label:
                 raise InputError(f"{where} closes a '({label}'.")
             if not children:
                 raise InputError(f"{where} closes an empty constituent '{label}'.")
             stack.pop()
             stack[-1][1].append(Tree(label, tuple(children)))
         else:
-            children.append(text or "")
+            leaf = symbol if words is None else Tree(symbol, (next(words),))
+            children.append(leaf)
     if len(stack) > 1 or not stack[0][1]:
         raise InputError(
             f"Expected a tree such as (S (NN Tea)), got one with {len(stack) - 1} open "
             "brackets at its end."
         )
-    (tree,) = stack[0][1]
-    assert isinstance(tree, Tree)
-    return tree
+    return stack[0][1][0]
 
 
 def parse_tree(text: str) -> Tree:
@@ -162,25 +156,14 @@ def parse_tree(text: str) -> Tree:
 
     Paper: §6.3.
     """
-    steps: list[_Step] = []
-    for token in _TOKEN.finditer(text):
-        symbol = token.group()
-        where = f"'{symbol}' at character {token.start() + 1}"
-        if symbol == ")":
-            steps.append((")", None, where))
-        elif symbol.startswith("("):
-            steps.append(("(", symbol[1:].lstrip(), where))
-        else:
-            steps.append(("", symbol, where))
-    return _build(steps)
+    return _build(_TOKEN.findall(text))
 
 
-def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
+def linearise(tree: Tree) -> tuple[str, ...]:
     """Writes a tree as the sequence of symbols that a model is to emit.
 
     Args:
         tree: Every word must stand under its own part-of-speech tag.
-        keep_tags: Write the tags themselves and not `XX`.
 
     Paper: §6.3; Vinyals et al. (2015).
 
@@ -188,15 +171,14 @@ def linearise(tree: Tree, *, keep_tags: bool = False) -> tuple[str, ...]:
     '(S (NP XX )NP (VP XX )VP )S'
     """
     if tree.is_preterminal:
-        return (tree.label if keep_tags else ANY_TAG,)
+        return (ANY_TAG,)
     symbols = [f"({tree.label}"]
     for child in tree.children:
         if isinstance(child, str):
             raise InputError(
-                f"The word '{child}' stands directly under '{tree.label}': put each "
-                "word under a part-of-speech tag."
+                f"The word '{child}' stands directly under '{tree.label}', not a tag."
             )
-        symbols += linearise(child, keep_tags=keep_tags)
+        symbols += linearise(child)
     return (*symbols, f"){tree.label}")
 
 
@@ -216,40 +198,34 @@ def delinearise(symbols: Sequence[str], words: Sequence[str]) -> Tree:
     tags = sum(not symbol.startswith(("(", ")")) for symbol in symbols)
     if tags != len(words):
         raise InputError(f"The tree has {tags} tags for {len(words)} words.")
-    steps, remaining = list[_Step](), iter(words)
-    for number, symbol in enumerate(symbols, start=1):
-        where = f"Symbol {number}, '{symbol}',"
-        if symbol.startswith(("(", ")")):
-            steps.append((symbol[0], symbol[1:], where))
-        else:
-            steps += [("(", symbol, where), ("", next(remaining), where)]
-            steps.append((")", symbol, where))
-    return _build(steps)
+    return _build(symbols, iter(words))
 
 
-def cut_function_tags(tree: Tree) -> Tree:
-    """The tree with `NP` for `NP-SBJ` or `NP=2`, as parsers are trained and scored.
+def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
+    """The same constituents over the same words, with other part-of-speech tags.
+
+    Brackets are compared without punctuation, and a parser that writes `XX` does not
+    say which words are punctuation. So the gold tags are put in before scoring.
 
     Args:
-        tree: The tree; it stays as it is.
+        tree: What `aiayn.parsing.parse` gave.
+        tags: One a word.
 
-    Paper: §6.3.
+    Raises:
+        InputError: There are not as many tags as words.
 
-    >>> print(cut_function_tags(parse_tree("(S (NP-SBJ (-LRB- -LRB-) (NN tea)))")))
-    (S (NP (-LRB- -LRB-) (NN tea)))
+    Paper: §6.3, Table 4.
     """
-    if tree.is_preterminal:
-        return tree
-    children = (
-        cut_function_tags(child) if isinstance(child, Tree) else child
-        for child in tree.children
-    )
-    return Tree(without_function(tree.label), tuple(children))
+    words, remaining = tree.leaves, iter(tags)
+    if len(tags) != len(words):
+        raise InputError(f"There are {len(tags)} tags for {len(words)} words.")
+    tagged = (next(remaining) if s == ANY_TAG else s for s in linearise(tree))
+    return delinearise(tuple(tagged), words)
 
 
-def without_function(label: str) -> str:
-    """The label without its function: NP for NP-SBJ."""
-    return re.split(r"(?<=.)[-=]", label)[0]
+def without_function(symbol: str) -> str:
+    """A label or a symbol of a tree without its function: NP for NP-SBJ or NP=2."""
+    return re.split(r"(?<=[^()])[-=]", symbol)[0]
 
 
 def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
@@ -266,5 +242,5 @@ def tree_pairs(trees: Iterable[Tree]) -> ParallelText:
     trees = tuple(trees)
     return ParallelText(
         tuple(" ".join(tree.leaves) for tree in trees),
-        tuple(" ".join(linearise(cut_function_tags(tree))) for tree in trees),
+        tuple(" ".join(map(without_function, linearise(tree))) for tree in trees),
     )

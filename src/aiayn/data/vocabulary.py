@@ -9,17 +9,11 @@ import io
 import random
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import sentencepiece
 
-from aiayn.data.tokenizer import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    UNK_ID,
-    UNKNOWN_AS,
-    normalise,
-)
+from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, UNKNOWN_AS, normalise
 from aiayn.errors import InputError
 
 # sentencepiece ignores the names of its special tokens, and lines with its mark ▅ for
@@ -31,12 +25,7 @@ MAX_LINE_BYTES = 65_536
 
 
 def learn_vocabulary(
-    lines: Iterable[str],
-    vocab_size: int,
-    *,
-    byte_fallback: bool,
-    character_coverage: float,
-    whole_symbols: bool,
+    lines: Iterable[str], vocab_size: int, *, whole_symbols: bool, **options: Any
 ) -> bytes:
     """A serialised sentencepiece model; arguments as for `Tokenizer.train`.
 
@@ -55,8 +44,6 @@ def learn_vocabulary(
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
-            byte_fallback=byte_fallback,
-            character_coverage=character_coverage,
             split_by_unicode_script=not whole_symbols,
             pad_id=PAD_ID,
             bos_id=BOS_ID,
@@ -67,6 +54,7 @@ def learn_vocabulary(
             max_sentence_length=MAX_LINE_BYTES,
             num_threads=1,
             minloglevel=2,
+            **options,
         )
     except (RuntimeError, ValueError, SyntaxError) as error:  # the last: 0.2.0
         raise InputError(_explain(str(error), vocab_size)) from error
@@ -87,14 +75,9 @@ def random_sample(lines: Iterable[str], count: int, seed: int) -> list[str]:
 
 def _explain(message: str, vocab_size: int) -> str:
     """sentencepiece's error message as a sentence for a student."""
+    size = f"vocab_size={vocab_size}"
     if found := re.search(r"set it to a value <= (\d+)", message):
-        return (
-            f"vocab_size={vocab_size} is too large for this text; the largest possible "
-            f"is {found[1]}."
-        )
+        return f"{size} is too large for this text; the largest possible is {found[1]}."
     if found := re.search(r"smaller than required_chars. -?\d+ vs (\d+)", message):
-        return (
-            f"vocab_size={vocab_size} is too small for this text; it needs at least "
-            f"{found[1]}, one entry a character."
-        )
+        return f"{size} is too small for this text; it needs at least {found[1]}."
     return f"sentencepiece cannot learn a vocabulary from this text: {message.strip()}"

@@ -10,15 +10,19 @@ side are. Validation is newstest2013 and the test newstest2014, as in the paper'
 the test has the 3,003 sentences that were released after the evaluation.
 """
 
+import gzip
 import html
 import re
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
-from aiayn.data.download import RemoteFile, cache_folder, fetch, unpack
+from aiayn.data.download import RemoteFile, cache_folder, fetch
 from aiayn.data.parallel import ParallelText
-from aiayn.data.text import MemmapLines, read_lines
+from aiayn.data.text import MemmapLines, read_stream
+from aiayn.errors import InputError
+from aiayn.storage import write_atomically
 
 DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
 LICENCE = "For research: see statmt.org/wmt14, and the pages of each of its corpora."
@@ -72,7 +76,7 @@ def load(source: str, target: str) -> dict[str, ParallelText]:
     """The splits of WMT 2014 between English and German, or English and French.
 
     The first call downloads gigabytes and puts them together. In the cache that takes
-    the size of the archives and, for a time, twice that of the texts.
+    the size of the archives and of the texts.
     """
     other = target if source == "en" else source
     folder = cache_folder() / "wmt14" / f"{other}-en"
@@ -88,37 +92,41 @@ def load(source: str, target: str) -> dict[str, ParallelText]:
 
 
 def _assemble(train: dict[str, Path], other: str) -> None:
-    """Write the training texts, each from the texts of all archives."""
-    folder = train["en"].parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder) as scratch:
-        parts = []
-        for archive, digest, member in _TRAIN + (_FRENCH if other == "fr" else ()):
-            names = [member.format(other=other, side=side) for side in train]
-            paths = [Path(scratch) / Path(name).name for name in names]
-            unpack(_fetch(archive, digest), dict(zip(names, paths, strict=True)))
-            parts.append(paths)
-        for number, path in enumerate(train.values()):
-            MemmapLines.write(path, _side(parts, number))
-
-
-def _side(parts: list[list[Path]], number: int) -> Iterator[str]:
-    """One side of the pairs that are empty on neither."""
-    for paths in parts:
-        for pair in zip(*map(read_lines, paths), strict=True):
-            if all(line.strip() for line in pair):
-                yield pair[number]
+    """Write the training texts: the pairs of all archives that are empty on no side."""
+    english, foreign = train.values()
+    with write_atomically(english) as first, write_atomically(foreign) as second:
+        for path, digest, member in _TRAIN + (_FRENCH if other == "fr" else ()):
+            archive = _fetch(path, digest)
+            names = (member.format(other=other, side=side) for side in train)
+            texts = [_lines(archive, name) for name in names]
+            for source, target in zip(*texts, strict=True):
+                if source.strip() and target.strip():
+                    first.write(f"{source}\n".encode())
+                    second.write(f"{target}\n".encode())
 
 
 def _held_out(split: str, other: str, side: str) -> tuple[str, ...]:
     """One side of a validation or test set, without the mark-up around its lines."""
-    archive, digest, member = _HELD_OUT[split]
+    path, digest, member = _HELD_OUT[split]
     name = member.format(other=other, side=side, role="src" if side == "en" else "ref")
-    path = cache_folder() / "wmt14" / Path(name).name
-    if not path.exists():
-        unpack(_fetch(archive, digest), {name: path})
-    found = map(_SEGMENT.search, read_lines(path))
+    found = map(_SEGMENT.search, _lines(_fetch(path, digest), name))
     return tuple(html.unescape(match[1]).strip() for match in found if match)
+
+
+def _lines(archive: Path, name: str) -> Iterator[str]:
+    """The lines of one text of an archive, of which nothing is written to the disk.
+
+    Raises:
+        InputError: The archive lacks it, or it is not UTF-8.
+    """
+    with tarfile.open(archive, "r|*") as packed:
+        for info in packed:
+            if info.name.removeprefix("./") == name and info.isfile():
+                text: Any = packed.extractfile(info)
+                lines = gzip.GzipFile(fileobj=text) if name.endswith(".gz") else text
+                yield from read_stream(lines, f"{name} in {archive}")
+                return
+    raise InputError(f"The archive {archive} has no file {name}.")
 
 
 def _fetch(path: str, digest: str | None) -> Path:

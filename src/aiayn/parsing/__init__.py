@@ -9,20 +9,14 @@ Paper: §6.3.
 from aiayn.data.trees import (
     Span,
     Tree,
-    cut_function_tags,
     delinearise,
     linearise,
     parse_tree,
     tree_pairs,
-)
-from aiayn.parsing.parser import Parse, parse, repair
-from aiayn.parsing.scores import (
-    BracketScore,
-    bracket_score,
-    brackets,
-    score_parses,
     with_tags,
 )
+from aiayn.parsing.parser import Parse, parse, repair
+from aiayn.parsing.scores import BracketScore, bracket_score, brackets, score_parses
 from aiayn.parsing.treebank import load_treebank
 
 __all__ = [
@@ -32,7 +26,6 @@ __all__ = [
     "Tree",
     "bracket_score",
     "brackets",
-    "cut_function_tags",
     "delinearise",
     "linearise",
     "load_treebank",

@@ -8,6 +8,7 @@ is.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from aiayn.data import Tokenizer
 from aiayn.data.tokenizer import checked_lines
@@ -33,13 +34,7 @@ class Parse:
 
 
 def parse(
-    sentences: Iterable[str],
-    model: Model,
-    tokenizer: Tokenizer,
-    *,
-    beam_size: int = 21,
-    length_penalty: float = 0.3,
-    extra_length: int = 300,
+    sentences: Iterable[str], model: Model, tokenizer: Tokenizer, **options: Any
 ) -> list[Parse]:
     """Parse sentences with a model that was trained on the target "trees".
 
@@ -47,9 +42,8 @@ def parse(
         sentences: Words and punctuation marks, with a space between any two.
         model: On whichever device it should run.
         tokenizer: The one that the model was trained with.
-        beam_size: Outputs kept at each step; 1 is greedy search.
-        length_penalty: α of the length penalty.
-        extra_length: An output may have this many pieces more than its sentence.
+        options: As for `aiayn.translate`. By default they are the paper's: a beam_size
+            of 21, a length_penalty of 0.3, and an extra_length of 300.
 
     Returns:
         As many parses, in the same order.
@@ -65,25 +59,17 @@ def parse(
     for number, sentence in enumerate(sentences, start=1):
         if not sentence.split():
             raise InputError(f"Sentence {number} is empty; leave it out.")
-    outputs = translate(
-        sentences,
-        model,
-        tokenizer,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        extra_length=extra_length,
-    )
-    return [
-        _read(output.split(), sentence.split())
-        for output, sentence in zip(outputs, sentences, strict=True)
-    ]
+    options = {"beam_size": 21, "length_penalty": 0.3, "extra_length": 300} | options
+    outputs = translate(sentences, model, tokenizer, **options)
+    return [_read(*pair) for pair in zip(outputs, sentences, strict=True)]
 
 
-def _read(symbols: list[str], words: list[str]) -> Parse:
+def _read(output: str, sentence: str) -> Parse:
+    symbols, words = tuple(output.split()), sentence.split()
     try:
-        return Parse(delinearise(symbols, words), tuple(symbols), None)
+        return Parse(delinearise(symbols, words), symbols, None)
     except InputError as error:
-        return Parse(repair(symbols, words), tuple(symbols), str(error))
+        return Parse(repair(symbols, words), symbols, str(error))
 
 
 def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
@@ -125,19 +111,18 @@ def repair(symbols: Sequence[str], words: Sequence[str]) -> Tree:
             wanted = [label for label, _ in open_]
             if symbol[1:] in wanted:
                 depth = len(wanted) - wanted[::-1].index(symbol[1:])
-                while len(open_) > max(1, depth - 1):
-                    _close(open_)
+                _close(open_, max(1, depth - 1))
         elif used < len(words):
             open_[-1][1].append(Tree(symbol, (words[used],)))
             used += 1
-    while len(open_) > 1:
-        _close(open_)
+    _close(open_, 1)
     label, children = open_[0]
     return Tree(label, (*children, *(Tree(ANY_TAG, (word,)) for word in words[used:])))
 
 
-def _close(open_: list[tuple[str, list[Tree | str]]]) -> None:
-    """Close the innermost constituent."""
-    label, children = open_.pop()
-    if children:
-        open_[-1][1].append(Tree(label, tuple(children)))
+def _close(open_: list[tuple[str, list[Tree | str]]], left: int) -> None:
+    """Close the innermost constituents until so many are left open."""
+    while len(open_) > left:
+        label, children = open_.pop()
+        if children:
+            open_[-1][1].append(Tree(label, tuple(children)))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from aiayn.data.trees import Span, Tree, delinearise, linearise, without_function
+from aiayn.data.trees import Span, Tree, with_tags, without_function
 from aiayn.errors import InputError
 from aiayn.parsing.parser import Parse
 
@@ -65,17 +65,11 @@ def bracket_score(
             as no bracket at all.
 
     Raises:
-        InputError: The two have not the same number of trees.
+        ValueError: The two have not the same number of trees.
 
     Paper: §6.3, Table 4.
     """
     matched = found = wanted = 0
-    gold, predicted = list(gold), list(predicted)
-    if len(gold) != len(predicted):
-        raise InputError(
-            f"Expected a prediction for each gold tree, got {len(predicted)} predicted "
-            f"and {len(gold)} gold trees."
-        )
     for truth, guess in zip(gold, predicted, strict=True):
         truth_brackets = brackets(truth)
         guess_brackets = Counter() if guess is None else brackets(guess)
@@ -122,27 +116,3 @@ def score_parses(
         for g, p in zip(gold, parses, strict=True)
     ]
     return bracket_score(gold, trees)
-
-
-def with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
-    """The same constituents over the same words, with other part-of-speech tags.
-
-    Brackets are compared without punctuation, and a parser that writes `XX` does not
-    say which words are punctuation. So the gold tags are put in before scoring.
-
-    Args:
-        tree: What `parse` gave.
-        tags: One a word.
-
-    Raises:
-        InputError: There are not as many tags as words.
-    """
-    words = tree.leaves
-    if len(tags) != len(words):
-        raise InputError(f"There are {len(tags)} tags for {len(words)} words.")
-    remaining = iter(tags)
-    symbols = [
-        symbol if symbol.startswith(("(", ")")) else next(remaining)
-        for symbol in linearise(tree)
-    ]
-    return delinearise(symbols, words)

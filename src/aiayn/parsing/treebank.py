@@ -8,25 +8,19 @@ the tags that scoring needs, are here, in the same order.
 
 from collections.abc import Mapping
 
-from aiayn.data.grammar import HELD_OUT_SIZE, TRAIN_SIZE, load_grammar
+from aiayn.data.grammar import load_grammar
 from aiayn.data.trees import Tree
 
 
-def load_treebank(
-    *,
-    size: int = TRAIN_SIZE,
-    held_out_size: int = HELD_OUT_SIZE,
-    seed: int = 0,
-) -> Mapping[str, tuple[Tree, ...]]:
+def load_treebank(**options: int) -> Mapping[str, tuple[Tree, ...]]:
     """Gold trees of the grammar's English sentences, by split.
 
     Tree i of a split belongs to pair i of `load_corpus("grammar", target="trees")` with
-    the same arguments.
+    the same options.
 
     Args:
-        size: Trees to train on.
-        held_out_size: Trees of each other split.
-        seed: Of the grammar's draw.
+        options: `size` (trees to train on), `held_out_size` (trees of each other split)
+            and `seed`, as for `aiayn.data.grammar.load_grammar`.
 
     Paper: §6.3, which takes the Wall Street Journal of the Penn Treebank.
 
@@ -34,8 +28,7 @@ def load_treebank(
     >>> len(trees["train"]), trees["train"][0].label
     (100, 'S')
     """
-    drawn = load_grammar(size=size, held_out_size=held_out_size, seed=seed)
     return {
         split: tuple(sample.source_tree for sample in samples)
-        for split, samples in drawn.items()
+        for split, samples in load_grammar(**options).items()
     }
