@@ -76,26 +76,34 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
     """
     path = expand(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _writing(path):
+        try:
+            if make_folder:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(path)
+            # Without its name in the folder, a file is lost when the power fails.
+            # Windows cannot open a folder.
+            with suppress(OSError), _open_folder(path.parent) as folder:
+                os.fsync(folder)
+        finally:
+            with suppress(OSError):
+                part.unlink()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what the system says when a path cannot be written into a sentence."""
     try:
-        if make_folder:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-        # Without its name in the folder, a file is lost when the power fails.
-        # Windows cannot open a folder.
-        with suppress(OSError), _open_folder(path.parent) as folder:
-            os.fsync(folder)
+        yield
     except OSError as error:
         raise InputError(
             f"{path} cannot be written: {error.strerror or error}. Make room, or "
             "choose another folder."
         ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 @contextmanager
@@ -130,32 +138,26 @@ def require_folder(path: Path) -> None:
         InputError: It cannot be made; for instance, a file is in the way.
     """
     path = expand(path)
-    try:
+    with _writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be made a folder: {error.strerror}. Choose another one."
-        ) from error
 
 
 @contextmanager
-def hold(folder: Path, make: bool = True) -> Iterator[None]:
+def hold(folder: Path) -> Iterator[None]:
     """Lock a folder, so that no second training writes to it, until the block ends.
 
     The lock ends with the process, and a kill leaves nothing behind. Where folders
     cannot be locked (Windows, some network disks), nothing is locked.
 
     Args:
-        folder: The folder. If it is missing, the first write will say so.
-        make: Make it if it is missing.
+        folder: The folder; it is made if it is missing.
 
     Raises:
         InputError: Another process holds it, or it cannot be made.
     """
     folder = expand(folder)
-    if make:
-        require_folder(folder)
-    if fcntl is None or not folder.is_dir():
+    require_folder(folder)
+    if fcntl is None:
         yield
         return
     with _open_folder(folder) as handle:
@@ -283,11 +285,6 @@ def read_config(description: Any) -> TransformerConfig:
     """
     fields = dict(description) if isinstance(description, dict) else {}
     kind = fields.pop("kind", None)
-    if kind == "recurrent":
-        raise InputError(
-            "This model is the recurrent baseline as the first edition saved it: load "
-            "it with version 0.1 of aiayn."
-        )
     if kind != "transformer":
         raise InputError(f"This describes no Transformer: its kind is {kind!r:.60}.")
     try:
@@ -411,25 +408,18 @@ class RunFolder:
             "of a training, or one of its .safetensors files."
         )
 
-    def is_free(self) -> bool:
-        """Whether it holds no weights that a new training would overwrite."""
-        return not any(path.exists() for path in (self.best, *self._written()))
-
-    def require_no_run(self) -> None:
-        """Refuse a folder that a training has written to.
+    def require_free(self, other: Path) -> None:
+        """Refuse a folder that holds what a training alone writes, or another file.
 
         Raises:
-            InputError: It is such a folder.
+            InputError: It does, and its files would be lost.
         """
-        if any(path.exists() for path in (self.config, *self._written())):
+        files = (other, self.state, self.average, *self.checkpoints())
+        if any(path.exists() for path in files):
             raise InputError(
-                f"{self.path} is the folder of a run, whose files would be lost: "
-                "choose another folder."
+                f"{self.path} holds a run or a model already: continue a run with "
+                f"{resuming(self.path)}, or choose another folder."
             )
-
-    def _written(self) -> list[Path]:
-        """Files of weights that a training alone writes; any may be missing."""
-        return [self.state, self.average, *self.checkpoints()]
 
     def require(self) -> None:
         """Refuse to write into a folder that was removed while a training ran.
@@ -496,14 +486,8 @@ class RunFolder:
             InputError: The folder is gone, the disk full, …
         """
         self.require()
-        try:
-            with self.log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-        except OSError as error:
-            raise InputError(
-                f"{self.log} cannot be written: {error.strerror}. Make room, then go "
-                f"on with {resuming(self.path)}; what was saved is whole."
-            ) from error
+        with _writing(self.log), self.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
 
     def read_log(self) -> list[dict[str, Any]]:
         """The log's records, up to a line that a crash has cut off."""
@@ -566,7 +550,3 @@ class RunFolder:
         """Write what a resumed run starts from."""
         self.require()
         save_tensors(self.state, tensors, info, make_folder=False)
-
-    def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What a resumed run starts from; errors as `load_tensors`."""
-        return load_tensors(self.state)

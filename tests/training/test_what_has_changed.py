@@ -177,7 +177,7 @@ def test_a_cell_that_is_run_twice_speaks_of_python(run, config):
     with pytest.raises(InputError) as caught:
         train(config)
     assert f'continue a run with resume_training("{run.path}")' in str(caught.value)
-    assert "choose another output=…" in str(caught.value)
+    assert "or choose another folder." in str(caught.value)
 
 
 def test_a_recipe_s_keywords_are_typed_as_the_fields_are():

@@ -98,7 +98,7 @@ def save_translator(
         )
     check_vocabulary(model, tokenizer)
     run = RunFolder(folder)
-    run.require_no_run()
+    run.require_free(run.config)
     # The larger file first: if the disk is full, the old model stays as it was.
     save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
     tokenizer.save(run.tokenizer)

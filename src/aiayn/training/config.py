@@ -7,14 +7,11 @@ from typing import Any, Literal, Unpack, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, expand, read_config
 from aiayn.training.choices import TrainingChoices
 from aiayn.version import __version__
 
-# What stands in a run's config.json besides the choices.
-_OF_THE_RUN = ("version", "digests")
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 
 
@@ -136,12 +133,6 @@ class TrainingConfig:
                 sentence names the file and both versions.
         """
         try:
-            known = {part.name for part in fields(cls)} | {"plain", *_OF_THE_RUN}
-            if unknown := sorted(map(repr, values.keys() - known)):
-                raise InputError(
-                    "This is no training configuration: there is no choice "
-                    f"{', '.join(unknown)}."
-                )
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
@@ -149,19 +140,16 @@ class TrainingConfig:
             }
             if "plain" in choices:  # written by the first edition
                 choices["fast"] = not choices.pop("plain")
-            for name in _OF_THE_RUN:
+            for name in ("version", "digests"):  # of the run, and no choices
                 choices.pop(name, None)
             return cls(**choices)
         except (TypeError, KeyError, AttributeError, InputError) as error:
-            told = isinstance(error, InputError)
-            why = error if told else f"This is no training configuration: {error}."
-            if file is None:
-                raise InputError(str(why)) from None
             version = values.get("version") if isinstance(values, dict) else None
             raise InputError(
-                f"{file} cannot be used. {why} It was written by version "
-                f"{version or 'unknown'} of aiayn, and this is {__version__}: take "
-                "that version, or correct the file."
+                f"{file or 'This'} cannot be used, for it holds no training "
+                f"configuration of aiayn {__version__}: {str(error).rstrip('.')}. It "
+                f"was written by version {version or 'unknown'}: take that version, or "
+                "correct the file."
             ) from None
 
     @classmethod
@@ -172,13 +160,12 @@ class TrainingConfig:
         # each small batch. Each pair is seen little more than once, so that no dropout
         # is needed. With Muon, a narrower model learns as much in less time (chapter
         # 21).
-        sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
-        sizes["dropout"] = 0.0
+        model = TransformerConfig.tiny(vocab_size=2500, d_model=96, d_ff=384)
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(**sizes),
+            model=replace(model, dropout=0.0),
             tokens_per_batch=512,
             packed_length=24,
             steps=2400,

@@ -145,11 +145,12 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     run = RunFolder(config.output)
     with (
         processes(resolve_device(config.device)) as group,
-        hold(run.path, make=not resume) if group.is_main else nullcontext(),
+        hold(run.path) if group.is_main else nullcontext(),
         _restored_globals(config.threads, group.device),
     ):
-        begun = run.read_log() if resume else []
-        config = replace(config, precision=_precision(config, group.device, begun))
+        dtype = resolve_precision(config.precision, group.device)  # which a run keeps
+        bf16 = dtype == torch.bfloat16
+        config = replace(config, precision="bf16" if bf16 else "fp32")
         if not resume:
             prepare_folder(config, run, group)
         saved = resume and run.has_state(config.first_validation)
@@ -177,24 +178,11 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         return TrainingResult(run, model.eval(), data.tokenizer, run.read_log())
 
 
-def _precision(config: TrainingConfig, device: torch.device, log: list[dict]) -> str:
-    """The precision that a run keeps; 'auto' is resolved when it begins.
-
-    The first edition stored 'auto', and what it meant in the log's first record.
-    """
-    if config.precision != "auto":
-        return config.precision
-    dtypes = [record["precision"] for record in log if "precision" in record]
-    dtype = dtypes[0] if dtypes else str(resolve_precision("auto", device))
-    return "bf16" if dtype.endswith("bfloat16") else "fp32"
-
-
 def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
     """Restore the state that was saved last."""
-    tensors, info = run.load_state()
+    tensors, info = load_tensors(run.state)
     restore_training(trainer, tensors, info["adam_steps"], run.state)
-    values = info["progress"]
-    progress = Progress(**{"timed_from": values["seconds"]} | values)
+    progress = Progress(**info["progress"])
     if progress.step > trainer.config.steps:
         raise InputError(
             f"{run.path} has done {progress.step} steps already and cannot stop at "
@@ -223,12 +211,10 @@ def _restored_globals(threads: int | None, device: torch.device) -> Iterator[Non
     before = torch.get_num_threads()
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
-            if threads is not None:
-                torch.set_num_threads(threads)
+            torch.set_num_threads(threads or before)
             yield
         finally:
-            if threads is not None:
-                torch.set_num_threads(before)
+            torch.set_num_threads(before)
 
 
 @contextmanager
