@@ -573,17 +573,20 @@ def test_an_output_that_takes_no_more_is_a_sentence(run):
 def test_a_full_disk_in_a_training_says_how_to_go_on(
     aiayn, folder, tmp_path, tuned, monkeypatch
 ):
-    def full(*_, **__):
-        try:
-            raise OSError(28, "No space left on device")
-        except OSError as error:
-            raise InputError("x cannot be written: No space left on device.") from error
+    def full(handle):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("aiayn.training.run_log.RunFolder.save_state", full)
+    def save_state(self, *state):
+        monkeypatch.setattr(os, "fsync", full)
+        saved(self, *state)
+
+    saved = RunFolder.save_state
+    monkeypatch.setattr(RunFolder, "save_state", save_state)
     flags = "--steps 1 --tokens-per-batch 64 --model.vocab-size 30 --no-progress"
     places = ("--corpus", folder, "--output", tmp_path / "run")
     said = complaint(*aiayn("train", "grammar", *places, *flags.split()))
-    assert f"is whole: go on with 'aiayn resume {tmp_path / 'run'}' later" in said
+    assert "state.safetensors cannot be written: No space left on device." in said
+    assert f"go on with 'aiayn resume {tmp_path / 'run'}'; what was saved" in said
 
 
 def test_a_warning_is_a_sentence_too(aiayn, run, folder):

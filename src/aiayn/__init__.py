@@ -8,6 +8,8 @@ imported from here.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from aiayn.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from aiayn.data import Tokenizer, load_corpus
     from aiayn.errors import InputError
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
         resume_training,
         train,
     )
-    from aiayn.version import __version__ as __version__
 
 __all__ = [
     "AttentionWeights",
@@ -87,16 +88,14 @@ def __getattr__(name: str) -> Any:
 
     Torch takes seconds to import. So the command line is there before, to be stopped.
     """
-    public = {"__version__", *__all__}
-    for part in ("version", "errors", "model", "data", "inference", "training"):
-        if name in public and hasattr(import_module(f"{__name__}.{part}"), name):
-            globals()[name] = getattr(import_module(f"{__name__}.{part}"), name)
-            return globals()[name]
-    try:
+    parts = ("errors", "model", "data", "inference", "training", "fast", "parsing")
+    if name in (*parts, "device", "storage", "cli"):
         return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
+    for part in parts if name in __all__ else ():
+        module = import_module(f"{__name__}.{part}")
+        if hasattr(module, name):
+            globals()[name] = getattr(module, name)
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -31,15 +31,11 @@ from aiayn.training import TrainingConfig
 from aiayn.training.preparation import digest_of, find_corpus
 from aiayn.version import __version__
 
-_RECIPES = {
-    "grammar": TrainingConfig.grammar,
-    "multi30k": TrainingConfig.multi30k,
-    "base": TrainingConfig.base,
-}
+_RECIPES = (TrainingConfig.grammar, TrainingConfig.multi30k, TrainingConfig.base)
 Recipe = Annotated[
     tyro.extras.subcommand_type_from_defaults(
-        {name: recipe() for name, recipe in _RECIPES.items()},
-        {name: recipe.__doc__ or "" for name, recipe in _RECIPES.items()},
+        {recipe.__name__: recipe() for recipe in _RECIPES},
+        {recipe.__name__: recipe.__doc__ or "" for recipe in _RECIPES},
     ),
     tyro.conf.arg(name="", prefix_name=False),
 ]
@@ -221,11 +217,8 @@ def _bracket_line(
     return f"F1 = {f1:.1%} (precision {precision:.1%}, recall {recall:.1%}; {repaired})"
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "resume": resume,
-    "translate": translate,
-    "evaluate": evaluate,
+_COMMANDS = {
+    command.__name__: command for command in (train, resume, translate, evaluate)
 }
 
 
@@ -343,17 +336,17 @@ def _in_flags(sentence: str) -> str:
 
 def _flags() -> dict[str, str]:
     """The flags of the command that was typed, by their names in Python."""
-    name, model = next(iter(sys.argv[1:]), ""), fields(TransformerConfig)
-    known = [part.name for part in fields(TrainingConfig)]
-    if name != "train":
+    name = next(iter(sys.argv[1:]), "")
+    if name == "train":
+        flags = {part.name: f"--{part.name}" for part in fields(TrainingConfig)}
+        for part in fields(TransformerConfig):
+            flags[part.name] = f"--model.{part.name}"
+        # A name of both is the model's only if its flag has been typed.
+        if not any(word.startswith("--model.max-length") for word in sys.argv):
+            flags["max_length"] = "--max-length"
+    else:
         known = inspect.signature(_COMMANDS.get(name, RunFolder)).parameters
         flags = {part: f"--{part}" for part in ("output", *known)}
-        return {part: flag.replace("_", "-") for part, flag in flags.items()}
-    flags = {part.name: f"--model.{part.name}" for part in model}
-    for part in known:  # max_length is a name of both
-        typed = flags.get(part, " ").replace("_", "-")
-        if not any(word.startswith(typed) for word in sys.argv):
-            flags[part] = f"--{part}"
     return {part: flag.replace("_", "-") for part, flag in flags.items()}
 
 

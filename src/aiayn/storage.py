@@ -76,7 +76,7 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
     """
     path = expand(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with _writing(path):
+    with _writing(path, not make_folder):
         try:
             if make_folder:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,15 +95,17 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _writing(path: Path, in_run: bool = False) -> Iterator[None]:
     """Turn what the system says when a path cannot be written into a sentence."""
+    advice = "Make room, or choose another folder"
+    if in_run:
+        hint = resuming(path.parent)
+        advice = f"Make room, and go on with {hint}; what was saved before is whole"
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror or error}. Make room, or "
-            "choose another folder."
-        ) from error
+        why = error.strerror or error
+        raise InputError(f"{path} cannot be written: {why}. {advice}.") from error
 
 
 @contextmanager
@@ -229,31 +231,18 @@ def load_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         InputError: The file is missing, damaged, or was not written by `save_tensors`.
     """
-    with _open_tensors(path) as (file, info):
-        return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118
-
-
-def load_info(path: Path | str) -> dict[str, Any]:
-    """Read only the description; errors as `load_tensors`."""
-    with _open_tensors(path) as (_, info):
-        return info
-
-
-@contextmanager
-def _open_tensors(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A safetensors file and its description; an error inside means a damaged file."""
     path = expand(path)
     if not os.path.isfile(path):
         raise InputError(f"There is no checkpoint {path}.")
     try:
         with safe_open(path, framework="pt") as file:
             info = json.loads((file.metadata() or {}).get("info", "null"))
-            if isinstance(info, dict):
-                yield file, info
-                return
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError, RuntimeError, OSError) as error:
         raise InputError(f"{path} is not a whole safetensors file: {error}.") from None
-    raise InputError(f"{path} is a safetensors file, but was not written by aiayn.")
+    if not isinstance(info, dict):
+        raise InputError(f"{path} is a safetensors file, but was not written by aiayn.")
+    return tensors, info
 
 
 def refuse_path(paths: Any) -> None:
@@ -309,24 +298,6 @@ def build_model(config: TransformerConfig) -> Transformer:
             "A model of these sizes does not fit into the memory of this machine "
             f"({str(error).splitlines()[0]:.200}). Choose smaller ones."
         ) from error
-
-
-def restore_model(
-    description: Any, weights: dict[str, Tensor], path: Path
-) -> Transformer:
-    """The model that a file describes, with the weights that it holds.
-
-    Args:
-        description: What `describe_config` gave.
-        weights: By name.
-        path: The file, for messages.
-
-    Raises:
-        InputError: The description is not one of a model, or not of these weights.
-    """
-    model = build_model(read_config(description))
-    load_weights(model, weights, path)
-    return model
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], path: Path) -> None:
@@ -389,18 +360,10 @@ class RunFolder:
     def weights(self) -> Path:
         """The file to translate with: the average, else the best, else the last.
 
-        An average is passed over if there are newer checkpoints: the training has been
-        resumed since.
-
         Raises:
-            InputError: The folder holds none of them, or the average is damaged.
+            InputError: The folder holds none of them.
         """
-        steps = self.checkpoints()
-        if self.average.is_file():
-            until = load_info(self.average).get("step")
-            if until is None or steps == self.checkpoints(until=until):
-                return self.average
-        for candidate in (self.best, *reversed(steps)):
+        for candidate in (self.average, self.best, *reversed(self.checkpoints())):
             if candidate.is_file():
                 return candidate
         raise InputError(
@@ -467,11 +430,6 @@ class RunFolder:
             old.unlink()
         return path
 
-    def drop_later(self, step: int) -> None:
-        """Remove the checkpoints of later steps, which a killed training has left."""
-        for path in set(self.checkpoints()) - set(self.checkpoints(until=step)):
-            path.unlink()
-
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
         self.require()
@@ -486,7 +444,10 @@ class RunFolder:
             InputError: The folder is gone, the disk full, …
         """
         self.require()
-        with _writing(self.log), self.log.open("a", encoding="utf-8") as file:
+        with (
+            _writing(self.log, in_run=True),
+            self.log.open("a", encoding="utf-8") as file,
+        ):
             file.write(json.dumps(record) + "\n")
 
     def read_log(self) -> list[dict[str, Any]]:
@@ -503,11 +464,14 @@ class RunFolder:
     def tidy(self, step: int) -> None:
         """Remove what a killed training left behind, to go on from a step.
 
-        Records of later steps go, since these steps are computed again, and so does
-        the record of an average, which is computed again at the end.
+        Records and checkpoints of later steps go, since these steps are computed again,
+        and so does the average, which is computed again at the end.
         """
         self.require()
         remove_parts(self.path)
+        later = set(self.checkpoints()) - set(self.checkpoints(until=step))
+        for path in (self.average, *later):
+            path.unlink(missing_ok=True)
         kept = [
             record
             for record in self.read_log()

@@ -264,17 +264,19 @@ def test_an_average_is_of_steps_that_were_done(config):
     assert not later.exists()
 
 
-def test_an_average_that_training_has_left_behind_does_not_translate(tmp_path):
+def test_an_average_that_training_has_left_behind_does_not_translate(
+    config, monkeypatch
+):
     """Finished, resumed with more steps, and stopped: the best is newer."""
-    run = RunFolder(tmp_path)
-    run.config.touch()
-    for step in (1, 2, 3):
-        info = {"step": step}
-        best = run.save_checkpoint({"weight": torch.ones(1)}, info, keep=3)
-        run.mark_best(best)
-        if step == 2:
-            save_tensors(run.average, {"weight": torch.ones(1)}, info)
-            assert run.weights() == run.average
+    run = train(replace(config, steps=16)).run
+    assert run.weights() == run.average
+
+    def stop():
+        raise KeyboardInterrupt
+
+    before_step(monkeypatch, 20, stop)
+    with pytest.raises(KeyboardInterrupt):
+        resume_training(run, steps=24)
     assert run.weights() == run.best
 
 

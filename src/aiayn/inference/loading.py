@@ -13,10 +13,12 @@ from aiayn.inference.translation import check_vocabulary
 from aiayn.model import Transformer
 from aiayn.storage import (
     RunFolder,
+    build_model,
     describe_config,
     expand,
     load_tensors,
-    restore_model,
+    load_weights,
+    read_config,
     save_tensors,
 )
 
@@ -53,7 +55,8 @@ def load_translator(
             f"{file} holds no model: name the run's folder, or its best, average or "
             "step-….safetensors."
         )
-    model = restore_model(info.get("model"), weights, file)
+    model = build_model(read_config(info["model"]))
+    load_weights(model, weights, file)
     run = RunFolder(file.parent)
     tokenizer = Tokenizer.load(run.tokenizer)
     check_vocabulary(model, tokenizer, str(run.tokenizer))

@@ -108,11 +108,6 @@ class TrainingConfig:
         if self.clip_norm == 0.0:
             raise InputError("clip_norm must be larger than 0, or None: not clipped.")
 
-    @property
-    def first_validation(self) -> int:
-        """The step of the first checkpoint."""
-        return min(self.validate_every, self.steps)
-
     def as_dict(self) -> dict[str, Any]:
         """The configuration in types that JSON has."""
         texts = {"corpus": str(self.corpus), "output": str(self.output)}  # or paths

@@ -40,9 +40,10 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
             last = progress.step == config.steps
             if progress.step % config.log_every == 0 or last:
                 shown = log.write_loss()
-                bar.set_postfix(shown)
+                bar.set_postfix_str(shown)
                 if told:  # a notebook, a pipe or a file has no place for a bar
-                    _print_record(f"{progress.step:,} of {config.steps:,}", shown)
+                    step = f"step {progress.step:,} of {config.steps:,}"
+                    print(f"{step}: {shown}", file=sys.stderr, flush=True)
             is_due = progress.step % config.validate_every == 0 or last
             stopped = group.any(stop.is_set()) and not last
             if is_due or stopped:
@@ -57,11 +58,6 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
                     f"Stopped after step {progress.step} of {config.steps}: "
                     f"continue with {resuming(log.run.path)}."
                 )
-
-
-def _print_record(step: str, shown: dict[str, str]) -> None:
-    words = ", ".join(f"{name} {value}" for name, value in shown.items())
-    print(f"step {step}: {words}", file=sys.stderr, flush=True)
 
 
 def _remaining_batches(

@@ -3,8 +3,6 @@
 import warnings
 from collections.abc import Sequence
 
-import torch
-
 from aiayn.data import Batch
 from aiayn.storage import RunFolder, resuming
 from aiayn.training.trainer import Trainer
@@ -33,16 +31,10 @@ def warn_if_slow(
         tokens = sum(batch.source.numel() + batch.target.numel() for batch in batches)
         if seconds <= 0.2 + 3 * seconds_per_token * tokens:
             return
-    threads = torch.get_num_threads()
-    cause = "another program uses the same core: wait for it, or stop one of them."
-    if threads > 1:
-        cause = (
-            f"torch's {threads} threads wait for one another when other programs use "
-            "the processor. Stop it, and give threads=1, also to "
-            f"{resuming(run.path)}."
-        )
     warnings.warn(
         f"Each of the first {FIRST_STEPS} steps took several times as long as its "
-        f"arithmetic does on a slow core; probably {cause}",
+        "arithmetic does on a slow core; probably other programs use the processor. "
+        "Wait for them; or stop this training and give threads=1, also to "
+        f"{resuming(run.path)}, because several threads wait for one another.",
         stacklevel=3,
     )

@@ -57,7 +57,7 @@ class RunLog:
             begin = {"step": self.progress.step, "seconds": round(self.seconds(), 2)}
             self.run.append_log(begin | record)
 
-    def write_loss(self) -> dict[str, str]:
+    def write_loss(self) -> str:
         """Log the loss since the last record; return what the progress bar shows."""
         smoothed, plain, tokens = self.finite_sums()
         progress, seconds = self.progress, self.seconds()  # a GPU has finished here
@@ -73,7 +73,7 @@ class RunLog:
             tokens=round(tokens),
             tokens_per_second=round(speed),
         )
-        return {"loss": f"{smoothed / tokens:.3f}", "tokens/s": f"{speed:.0f}"}
+        return f"loss {smoothed / tokens:.3f}, tokens/s {speed:.0f}"
 
     def save_state(self) -> None:
         """Save all that a resumed run needs."""

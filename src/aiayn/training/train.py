@@ -26,7 +26,6 @@ from aiayn.storage import (
     load_tensors,
     load_weights,
     read_json,
-    resuming,
     save_tensors,
 )
 from aiayn.training.averaging import average_checkpoints
@@ -149,11 +148,12 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
         _restored_globals(config.threads, group.device),
     ):
         dtype = resolve_precision(config.precision, group.device)  # which a run keeps
-        bf16 = dtype == torch.bfloat16
-        config = replace(config, precision="bf16" if bf16 else "fp32")
+        config = replace(
+            config, precision="bf16" if dtype == torch.bfloat16 else "fp32"
+        )
         if not resume:
             prepare_folder(config, run, group)
-        saved = resume and run.has_state(config.first_validation)
+        saved = resume and run.has_state(min(config.validate_every, config.steps))
         data = prepare_data(config, run, group)
         torch.manual_seed(config.seed)
         model = build_model(config.model)
@@ -172,7 +172,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
                 data=data.description,
                 machine=describe_machine(group.device),
             )
-        with _stop_request() as stop, _hint_to_resume(run):
+        with _stop_request() as stop:
             train_steps(trainer, data, log, stop)
             _average(trainer, data, log)
         return TrainingResult(run, model.eval(), data.tokenizer, run.read_log())
@@ -193,12 +193,11 @@ def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
 
 def _average(trainer: Trainer, data: TrainingData, log: RunLog) -> None:
     """Average the last checkpoints, load the average into the model, and score it."""
-    run, step = log.run, log.progress.step
+    run = log.run
     with trainer.processes.main_first():
         if trainer.processes.is_main:
-            weights, info = average_checkpoints(run.checkpoints(until=step))
+            weights, info = average_checkpoints(run.checkpoints())
             save_tensors(run.average, weights, info, make_folder=False)
-            run.drop_later(step)
         weights, _ = load_tensors(run.average)
         load_weights(trainer.model, weights, run.average)
         if trainer.processes.is_main:
@@ -215,20 +214,6 @@ def _restored_globals(threads: int | None, device: torch.device) -> Iterator[Non
             yield
         finally:
             torch.set_num_threads(before)
-
-
-@contextmanager
-def _hint_to_resume(run: RunFolder) -> Iterator[None]:
-    """Say of a disk that takes no more that the training can go on later."""
-    try:
-        yield
-    except InputError as error:
-        hint = resuming(run.path)
-        if not isinstance(error.__cause__, OSError) or hint in str(error):
-            raise
-        raise InputError(
-            f"{error} What was saved before is whole: go on with {hint} later."
-        ) from error.__cause__
 
 
 @contextmanager
