@@ -318,10 +318,7 @@ def _in_flags(sentence: str) -> str:
     flags = _flags()
     # A word of everyday English is a name only where it is given a value, or judged.
     judged = r"(?= (?:is|are|must|=) )"
-    in_file = "config.json" in sentence  # and there they are called as in Python
-    names = "|".join(
-        n if "_" in n and not in_file else rf"{n}(?:(?==)|{judged})" for n in flags
-    )
+    names = "|".join(n if "_" in n else rf"{n}(?:(?==)|{judged})" for n in flags)
     sentence = re.sub(
         rf"""(?<![\w."'/-])(?:model\.)?({names})\b(=?)""",
         lambda found: flags[found[1]] + " " * len(found[2]),

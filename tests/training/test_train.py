@@ -425,7 +425,8 @@ def test_a_run_keeps_the_precision_that_it_began_with(config, monkeypatch):
     monkeypatch.setattr(TRAIN, "resolve_precision", lambda *_: torch.bfloat16)
     run = train(replace(config, precision="auto", steps=8)).run
     assert read_json(run.config)["precision"] == "bf16"
-    monkeypatch.setattr(TRAIN, "resolve_precision", lambda *_: torch.float32)
+    kept = {"bf16": torch.bfloat16, "auto": torch.float32}
+    monkeypatch.setattr(TRAIN, "resolve_precision", lambda name, _: kept[name])
     log = resume_training(run, steps=9).log
     assert set(dtypes) == {torch.bfloat16}
     assert len(dtypes) == 9

@@ -92,7 +92,8 @@ class TrainingConfig:
     compile: bool = False
     """Compile the model with torch.compile; meant for a GPU."""
     threads: int | None = None
-    """Threads of the CPU during the training; None: as torch has it."""
+    """Threads of the CPU during the training; None: as torch has it. Where other
+    programs use the processor, several wait for one another: one is faster then."""
     progress: bool = True
     """Show a progress bar in a terminal, and a line a record of the log elsewhere."""
 

@@ -1,7 +1,6 @@
 """§5: the training loop."""
 
 import sys
-import time
 from collections.abc import Iterator
 from itertools import islice
 from threading import Event
@@ -11,7 +10,6 @@ from tqdm import tqdm
 from aiayn.data import Batch
 from aiayn.storage import resuming
 from aiayn.training.config import TrainingConfig
-from aiayn.training.pace import FIRST_STEPS, warn_if_slow
 from aiayn.training.preparation import TrainingData
 from aiayn.training.run_log import Progress, RunLog
 from aiayn.training.state import training_state
@@ -27,15 +25,10 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
         total=config.steps, initial=progress.step, unit="step", disable=hidden
     )
     told = config.progress and group.is_main and progress_bar.disable
-    first: list[tuple[float, list[Batch]]] = []
     with progress_bar as bar:
         for batches in _remaining_batches(config, data, progress):
-            began = time.perf_counter()
             log.sums += trainer.step(progress.step + 1, batches)
             progress.step += 1
-            if len(first) < FIRST_STEPS:
-                first.append((time.perf_counter() - began, batches))
-                warn_if_slow(trainer, log.run, first)
             progress.batch += len(batches)
             last = progress.step == config.steps
             if progress.step % config.log_every == 0 or last:
