@@ -95,7 +95,7 @@ class RunLog:
             raise InputError(
                 "Training has diverged: the loss, a weight or the optimizer's state is "
                 f"not finite after step {self.progress.step}. The last good state is "
-                f"kept. In {self.run.config}, set a smaller \"learning_rate_scale\", "
+                f'kept. In {self.run.config}, set a smaller "learning_rate_scale", '
                 'more "warmup_steps", "clip_norm": 1 or "precision": "fp32", and '
                 f"continue with {resuming(self.run.path)}; or start a new run."
             )
