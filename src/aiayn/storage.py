@@ -471,7 +471,8 @@ class RunFolder:
         remove_parts(self.path)
         later = set(self.checkpoints()) - set(self.checkpoints(until=step))
         for path in (self.average, *later):
-            path.unlink(missing_ok=True)
+            if step >= 0:  # else it begins again, and overwrites its first checkpoint
+                path.unlink(missing_ok=True)
         kept = [
             record
             for record in self.read_log()

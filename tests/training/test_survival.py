@@ -77,6 +77,10 @@ def test_a_run_killed_between_its_first_checkpoint_and_state_begins_again(
     assert not run.state.exists()
     with pytest.raises(InputError, match="continue a run with resume_training"):
         train(config)
+    before_step(monkeypatch, 3, lambda: killed(None))  # and once more, before another
+    with pytest.raises(SystemExit):
+        resume_training(config.output)
+    monkeypatch.undo()
     resume_training(config.output)
     assert run.average.read_bytes() == whole.run.average.read_bytes()
     assert [r["event"] for r in run.read_log()].count("begin") == 1

@@ -72,8 +72,7 @@ def save_translator(
 
     `train` does so by itself. This is for a model that was made in another way: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
-    `aiayn translate` takes the folder; `evaluate`, `resume` and `average` need the
-    folder of a run.
+    `aiayn translate` takes the folder; `evaluate` and `resume` need that of a run.
 
     Args:
         model: On any device. `load_translator` will load it in 32 bits.
