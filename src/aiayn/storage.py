@@ -66,7 +66,9 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
 
     Args:
         path: The file to make or to replace.
-        make_folder: Make its folder if it is missing; otherwise that is an error.
+        make_folder: Make its folder if it is missing; otherwise that is an error. It is
+            False while a training writes into its folder, and the error says how to go
+            on.
 
     Yields:
         A stream to write to.
@@ -174,10 +176,10 @@ def hold(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_json(path: Path | str, content: Any, make_folder: bool = True) -> None:
-    """Write content as indented JSON; arguments and errors as `write_atomically`."""
+def write_json(path: Path | str, content: Any) -> None:
+    """Write content as indented JSON; errors as `write_atomically`."""
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    with write_atomically(Path(path), make_folder) as stream:
+    with write_atomically(Path(path)) as stream:
         stream.write(text.encode())
 
 

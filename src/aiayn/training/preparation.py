@@ -59,7 +59,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
 def write_config(config: TrainingConfig, run: RunFolder, digests: Any) -> None:
     """Write the choices, the package's version, and digests of what is read."""
     facts = {"version": __version__, "digests": digests}
-    write_json(run.config, config.as_dict() | facts, make_folder=False)
+    write_json(run.config, config.as_dict() | facts)
 
 
 def find_corpus(config: TrainingConfig, run: RunFolder) -> str:

@@ -53,6 +53,7 @@ def restore_training(
     if trainer.graphs is not None:
         trainer.graphs.reset()
     own, own_counts = training_state(trainer)
+    model = trainer.model.state_dict()
     expected = {name: (t.shape, t.dtype) for name, t in own.items()}
     found = {name: (t.shape, t.dtype) for name, t in tensors.items()}
     if not expected.items() <= found.items() or len(counts) != len(own_counts):
@@ -62,7 +63,8 @@ def restore_training(
         )
     # Copies, because what was read may still be mapped from the file, which the next
     # save replaces.
-    copies = {name: tensors[name].to(optimizers.device, copy=True) for name in own}
+    means = own.keys() - {f"model.{name}" for name in model}
+    copies = {name: tensors[name].to(optimizers.device, copy=True) for name in means}
     # torch itself counts in the weights' memory if one kernel updates all of them.
     counting = optimizers.device if optimizers.adam.defaults["fused"] else "cpu"
     for (name, weight), count in zip(optimizers.others.items(), counts, strict=True):
@@ -73,5 +75,4 @@ def restore_training(
         }
     for name, weight in optimizers.matrices.items():
         optimizers.muon.state[weight] = {"mean": copies[f"mean.{name}"]}
-    weights = {name: copies[f"model.{name}"] for name in trainer.model.state_dict()}
-    trainer.model.load_state_dict(weights)
+    trainer.model.load_state_dict({name: tensors[f"model.{name}"] for name in model})
