@@ -8,8 +8,6 @@ imported from here.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from aiayn.version import __version__ as __version__
-
 if TYPE_CHECKING:
     from aiayn.data import Tokenizer, load_corpus
     from aiayn.errors import InputError
@@ -47,6 +45,7 @@ if TYPE_CHECKING:
         resume_training,
         train,
     )
+    from aiayn.version import __version__ as __version__
 
 __all__ = [
     "AttentionWeights",
@@ -88,10 +87,10 @@ def __getattr__(name: str) -> Any:
 
     Torch takes seconds to import. So the command line is there before, to be stopped.
     """
-    parts = ("errors", "model", "data", "inference", "training", "fast", "parsing")
-    if name in (*parts, "device", "storage", "cli"):
+    parts = ("version", "errors", "model", "data", "inference", "training")
+    if name in (*parts, "fast", "parsing", "device", "storage", "cli"):
         return import_module(f"{__name__}.{name}")
-    for part in parts if name in __all__ else ():
+    for part in parts if name in ("__version__", *__all__) else ():
         module = import_module(f"{__name__}.{part}")
         if hasattr(module, name):
             globals()[name] = getattr(module, name)

@@ -472,8 +472,9 @@ class RunFolder:
         self.require()
         remove_parts(self.path)
         later = set(self.checkpoints()) - set(self.checkpoints(until=step))
-        for path in (self.average, *later):
-            if step >= 0:  # else it begins again, and overwrites its first checkpoint
+        # What begins again, at -1, overwrites its first checkpoint.
+        for path in (self.average, *later) if step >= 0 else ():
+            with _writing(path, in_run=True):
                 path.unlink(missing_ok=True)
         kept = [
             record
