@@ -30,9 +30,9 @@ def test_a_gpu_that_is_not_there_is_said_in_a_sentence(monkeypatch):
 
 
 def test_a_device_that_is_not_there_is_said_in_a_sentence():
-    with pytest.raises(InputError, match=r"one of auto, cpu, .* and mps, not 'tpu'"):
+    with pytest.raises(InputError, match=r"no device 'tpu' .* one of auto, cpu, "):
         resolve_device("tpu")
-    with pytest.raises(InputError, match=r"one of auto, .* not 'cpu:x'"):
+    with pytest.raises(InputError, match="finds no device 'cpu:x'"):
         resolve_device("cpu:x")
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="finds no device 'cuda'"):

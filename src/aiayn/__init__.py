@@ -87,16 +87,14 @@ def __getattr__(name: str) -> Any:
 
     Torch takes seconds to import. So the command line is there before, to be stopped.
     """
-    public = {"__version__", *__all__}
-    for part in ("version", "errors", "model", "data", "inference", "training"):
-        if name in public and hasattr(import_module(f"{__name__}.{part}"), name):
-            globals()[name] = getattr(import_module(f"{__name__}.{part}"), name)
-            return globals()[name]
-    try:
+    parts = ("version", "errors", "model", "data", "inference", "training")
+    if name in (*parts, "fast", "parsing", "device", "storage", "cli"):
         return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
+    for part in parts if name in ("__version__", *__all__) else ():
+        module = import_module(f"{__name__}.{part}")
+        if hasattr(module, name):
+            globals()[name] = getattr(module, name)
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

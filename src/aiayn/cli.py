@@ -10,13 +10,13 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import fields, replace
 from functools import partial, wraps
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import tyro
 from tyro.conf import Positional
@@ -26,43 +26,21 @@ from aiayn.device import resolve_device, resolve_precision
 from aiayn.errors import InputError
 from aiayn.fast.process import tune_process
 from aiayn.model import TransformerConfig
-from aiayn.storage import RunFolder, expand, quoted, read_json, save_tensors
+from aiayn.storage import RunFolder, expand, quoted, read_json
 from aiayn.training import TrainingConfig
 from aiayn.training.preparation import digest_of, find_corpus
 from aiayn.version import __version__
 
-app = tyro.extras.SubcommandApp()
-_commands: dict[str, Callable[..., None]] = {}
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def command(function: Command) -> Command:
-    """Register a command. tyro reads what was typed, and `main` runs it afterwards."""
-
-    @wraps(function)
-    def read(*given: Any, **named: Any) -> Any:
-        return partial(function, *given, **named)
-
-    app.command(read)
-    _commands[function.__name__] = function
-    return function
-
-
-_RECIPES = {
-    "grammar": TrainingConfig.grammar,
-    "multi30k": TrainingConfig.multi30k,
-    "base": TrainingConfig.base,
-}
+_RECIPES = (TrainingConfig.grammar, TrainingConfig.multi30k, TrainingConfig.base)
 Recipe = Annotated[
     tyro.extras.subcommand_type_from_defaults(
-        {name: recipe() for name, recipe in _RECIPES.items()},
-        {name: recipe.__doc__ or "" for name, recipe in _RECIPES.items()},
+        {recipe.__name__: recipe() for recipe in _RECIPES},
+        {recipe.__name__: recipe.__doc__ or "" for recipe in _RECIPES},
     ),
     tyro.conf.arg(name="", prefix_name=False),
 ]
 
 
-@command
 def train(recipe: Recipe) -> None:
     """Train a translator from raw text.
 
@@ -80,7 +58,6 @@ def train(recipe: Recipe) -> None:
     _print_result(training.train(recipe))
 
 
-@command
 def resume(
     run: Positional[Path],
     steps: int | None = None,
@@ -108,7 +85,6 @@ def resume(
     _print_result(training.resume_training(run, **changes))
 
 
-@command
 def translate(
     run: Positional[Path],
     text: Positional[list[str]] = [],  # noqa: B006 (tyro reads it, nothing changes it)
@@ -145,11 +121,12 @@ def translate(
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
     options |= {"extra_length": extra_length}
     typed = not text and not file and sys.stdin.isatty()
-    stream = _prompts(sys.stdin.buffer) if typed else sys.stdin.buffer
+    if typed:
+        print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr, flush=True)
     if file:
         lines = data.read_lines(file)
     else:
-        lines = text or data.read_stream(stream, "standard input")
+        lines = text or data.read_stream(sys.stdin.buffer, "standard input")
     model, tokenizer = inference.load_translator(run, device)
     if weights:
         for number, line in enumerate(lines, start=1):
@@ -168,17 +145,6 @@ def translate(
         print(line, flush=typed)
 
 
-def _prompts(stream: Any) -> Iterator[bytes]:
-    """The lines of a terminal, each asked for; not on the output, which may be kept."""
-    ask = partial(print, end="", file=sys.stderr, flush=True)
-    ask("Type a sentence a line; Ctrl-D ends.\n> ")
-    while raw := stream.readline():
-        yield raw
-        ask("> ")
-    ask("\n")
-
-
-@command
 def evaluate(
     run: Positional[Path],
     split: str = "test",
@@ -216,18 +182,9 @@ def evaluate(
     name = corpus or find_corpus(config, folder)
     loaded = data.load_corpus(name, source=config.source, target=config.target)
     text = loaded.split(split)
-    if (name, split) != ("grammar", "train"):  # which is of another size
-        try:
-            digest_of(folder, loaded, split, config.corpus_size)
-        except InputError:
-            if corpus is None:
-                raise
-            if Path(corpus).name == Path(config.corpus).name:
-                warnings.warn(
-                    f"{corpus} has the name of the corpus that this run was trained "
-                    f"on, but another {split}: the scores are of another corpus.",
-                    stacklevel=1,
-                )
+    # Another corpus may be given; and the grammar's training pairs are of any number.
+    if corpus is None and (name, split) != ("grammar", "train"):
+        digest_of(folder, loaded, split, config.corpus_size)
     references = [data.normalise(line) for line in text.target]  # as outputs are
     choices = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = {name: value for name, value in choices.items() if value is not None}
@@ -255,79 +212,24 @@ def _bracket_line(
     broken = sum(one.fault is not None for one in parses) / len(parses)
     repaired = f"{broken:.1%} of the outputs were no tree and repaired"
     if gold is None:  # the corpus's lines hold XX for each tag, a comma's too
-        return (
-            "There is no F1, since it leaves out punctuation, which only gold trees "
-            f"with tags tell (see aiayn.parsing.score_parses); {repaired}."
-        )
+        return f"There is no F1 without gold trees with tags; {repaired}."
     precision, recall, f1 = parsing.score_parses(gold, parses)
     return f"F1 = {f1:.1%} (precision {precision:.1%}, recall {recall:.1%}; {repaired})"
 
 
-@command
-def average(run: Positional[Path], last: int = 5, output: Path | None = None) -> None:
-    """Average the last checkpoints of a run (paper: §6.1).
-
-    aiayn average runs/multi30k --last 3
-
-    Args:
-        run: The run's folder.
-        last: How many checkpoints.
-        output: The .safetensors file to write; average.safetensors in the folder if
-            left out.
-    """
-    if last < 1:
-        raise InputError(f"--last must be at least 1, not {last}.")
-    paths = RunFolder(run).checkpoints()[-last:]
-    if not paths:
-        raise InputError(
-            f"{run} holds no step-*.safetensors: name the folder of a run, as given to "
-            "'aiayn train --output'."
-        )
-    file = output or RunFolder(run).average
-    if file.suffix != ".safetensors" or re.match(r"(best|state)\.|step-", file.name):
-        raise InputError(
-            f"{file} cannot hold an average: choose an --output that ends in "
-            ".safetensors and has not the name of a run's best, state or step."
-        )
-    weights, info = training.average_checkpoints(paths)
-    save_tensors(file, weights, info)
-    print(f"{file}: the mean of {', '.join(path.name for path in paths)}")
+_COMMANDS = {
+    command.__name__: command for command in (train, resume, translate, evaluate)
+}
 
 
-@command
-def corpus(
-    name: Positional[str],
-    source: str = "en",
-    target: str = "de",
-    split: str = "train",
-    samples: int = 5,
-) -> None:
-    """Show a corpus: samples, statistics, licence. Downloads it if need be.
+def _later(function: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+    """The command with what tyro has read for it; `main` runs it afterwards."""
 
-    aiayn corpus grammar
+    @wraps(function)
+    def read(*given: Any, **named: Any) -> Callable[[], None]:
+        return partial(function, *given, **named)
 
-    aiayn corpus multi30k --target fr --samples 20
-
-    Args:
-        name: grammar, multi30k, tatoeba, wmt14, or a folder of your own files.
-        source: Language to translate from.
-        target: Language to translate into; trees, of the grammar.
-        split: Which part to show samples of.
-        samples: How many.
-    """
-    if samples < 0:
-        raise InputError(f"--samples must be at least 0, not {samples}.")
-    loaded = data.load_corpus(name, source=source, target=target)
-    for left, right in loaded.split(split)[:samples]:
-        print(f"{source}  {left}\n{target}  {right}\n")
-    print(f"{'split':<14}{'pairs':>8}{'words/line':>12}")
-    for part, text in loaded.splits.items():
-        words = [
-            sum(len(line.split()) for line in side) / max(1, len(side))
-            for side in (text.source, text.target)
-        ]
-        print(f"{part:<14}{len(text):>8,}{words[0]:>12.1f}{words[1]:>8.1f}")
-    print(f"\nLicence: {loaded.licence}\nCite: {loaded.citation}")
+    return read
 
 
 def main() -> None:
@@ -362,13 +264,11 @@ def main() -> None:
         sys.stderr.close()  # the reader of the output has left, which is no error
     except OSError as error:
         place = error.filename or "The output"
-        trains = sys.argv[1:2] in (["train"], ["resume"])
-        whole = "What was saved before is whole: go on with 'aiayn resume' later. "
         # Python would try to write the rest at its end, and complain once more.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         _exit(
-            f"{place} cannot be read or written: {error.strerror or error}. "
-            f"{whole if trains else ''}Make room, or choose another place.",
+            f"{place} cannot be read or written: {error.strerror or error}. Make room, "
+            "or choose another place.",
             1,
         )
     except KeyboardInterrupt as stop:
@@ -383,7 +283,8 @@ def _read_command() -> Callable[[], None]:
     written = io.StringIO()
     try:
         with redirect_stderr(written):
-            return app.cli(
+            return tyro.extras.subcommand_cli_from_dict(
+                {name: _later(function) for name, function in _COMMANDS.items()},
                 prog="aiayn",
                 description="The Transformer of 'Attention Is All You Need': train it, "
                 "translate with it, score it. Begin with: aiayn train grammar. Which "
@@ -417,10 +318,7 @@ def _in_flags(sentence: str) -> str:
     flags = _flags()
     # A word of everyday English is a name only where it is given a value, or judged.
     judged = r"(?= (?:is|are|must|=) )"
-    in_file = "config.json" in sentence  # and there they are called as in Python
-    names = "|".join(
-        n if "_" in n and not in_file else rf"{n}(?:(?==)|{judged})" for n in flags
-    )
+    names = "|".join(n if "_" in n else rf"{n}(?:(?==)|{judged})" for n in flags)
     sentence = re.sub(
         rf"""(?<![\w."'/-])(?:model\.)?({names})\b(=?)""",
         lambda found: flags[found[1]] + " " * len(found[2]),
@@ -435,17 +333,17 @@ def _in_flags(sentence: str) -> str:
 
 def _flags() -> dict[str, str]:
     """The flags of the command that was typed, by their names in Python."""
-    name, model = next(iter(sys.argv[1:]), ""), fields(TransformerConfig)
-    known = [part.name for part in fields(TrainingConfig)]
-    if name != "train":
-        known = inspect.signature(_commands.get(name, RunFolder)).parameters
+    name = next(iter(sys.argv[1:]), "")
+    if name == "train":
+        flags = {part.name: f"--{part.name}" for part in fields(TrainingConfig)}
+        for part in fields(TransformerConfig):
+            flags[part.name] = f"--model.{part.name}"
+        # A name of both is the model's only if its flag has been typed.
+        if not any(word.startswith("--model.max-length") for word in sys.argv):
+            flags["max_length"] = "--max-length"
+    else:
+        known = inspect.signature(_COMMANDS.get(name, RunFolder)).parameters
         flags = {part: f"--{part}" for part in ("output", *known)}
-        return {part: flag.replace("_", "-") for part, flag in flags.items()}
-    flags = {part.name: f"--model.{part.name}" for part in model}
-    for part in known:  # max_length is a name of both
-        typed = flags.get(part, " ").replace("_", "-")
-        if not any(word.startswith(typed) for word in sys.argv):
-            flags[part] = f"--{part}"
     return {part: flag.replace("_", "-") for part, flag in flags.items()}
 
 
@@ -465,9 +363,7 @@ def _print_result(result: training.TrainingResult) -> None:
     if os.environ.get("RANK", "0") != "0":  # of torchrun's processes, the first prints
         return
     last = result.log[-1]
-    scores = {
-        name: last[name] for name in ("loss", "perplexity", "bleu") if name in last
-    }
-    text = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+    names = [name for name in ("loss", "perplexity", "bleu") if name in last]
+    text = ", ".join(f"{name} {last[name]:.2f}" for name in names)
     print(f"Validation, averaged weights: {text}.")
     print(f'Try: aiayn translate {quoted(result.run.path)} "…"')

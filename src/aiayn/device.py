@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -16,25 +17,18 @@ def resolve_device(name: str = "auto") -> torch.device:
     Raises:
         InputError: There is no such device, or this machine or this torch lacks it.
     """
-    available = {"cuda": torch.cuda.is_available()}
-    available |= {"mps": torch.backends.mps.is_available(), "cpu": True}
+    on_mac = torch.backends.mps.is_available()
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(on_mac), "cpu": 1}
     if name == "auto":
-        name = next(kind for kind in available if available[kind])
-    try:
+        name = next(kind for kind, count in counts.items() if count)
+    with suppress(RuntimeError, KeyError):  # it has no such name, or is another kind
         device = torch.device(name)
-        here = available[device.type]
-    except (RuntimeError, KeyError):
-        raise InputError(
-            f"device is one of auto, cpu, cuda (or cuda:0, …) and mps, not {name!r}."
-        ) from None
-    if here and device.type == "cuda":
-        here = (device.index or 0) < torch.cuda.device_count()
-    if not here:
-        raise InputError(
-            f"torch {torch.__version__} finds no device {name!r} on this machine: "
-            "leave the device out, or choose cpu."
-        )
-    return device
+        if (device.index or 0) < counts[device.type]:
+            return device
+    raise InputError(
+        f"torch {torch.__version__} finds no device {name!r} on this machine: device "
+        "is one of auto, cpu, cuda (or cuda:0, …) and mps."
+    )
 
 
 def resolve_precision(name: str, device: torch.device) -> torch.dtype:

@@ -66,7 +66,9 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
 
     Args:
         path: The file to make or to replace.
-        make_folder: Make its folder if it is missing; otherwise that is an error.
+        make_folder: Make its folder if it is missing; otherwise that is an error. It is
+            False while a training writes into its folder, and the error says how to go
+            on.
 
     Yields:
         A stream to write to.
@@ -76,26 +78,36 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
     """
     path = expand(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _writing(path, not make_folder):
+        try:
+            if make_folder:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(path)
+            # Without its name in the folder, a file is lost when the power fails.
+            # Windows cannot open a folder.
+            with suppress(OSError), _open_folder(path.parent) as folder:
+                os.fsync(folder)
+        finally:
+            with suppress(OSError):
+                part.unlink()
+
+
+@contextmanager
+def _writing(path: Path, in_run: bool = False) -> Iterator[None]:
+    """Turn what the system says when a path cannot be written into a sentence."""
+    advice = "Make room, or choose another folder"
+    if in_run:
+        hint = resuming(path.parent)
+        advice = f"Make room, and go on with {hint}; what was saved before is whole"
     try:
-        if make_folder:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-        # Without its name in the folder, a file is lost when the power fails.
-        # Windows cannot open a folder.
-        with suppress(OSError), _open_folder(path.parent) as folder:
-            os.fsync(folder)
+        yield
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror or error}. Make room, or "
-            "choose another folder."
-        ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+        why = error.strerror or error
+        raise InputError(f"{path} cannot be written: {why}. {advice}.") from error
 
 
 @contextmanager
@@ -130,32 +142,26 @@ def require_folder(path: Path) -> None:
         InputError: It cannot be made; for instance, a file is in the way.
     """
     path = expand(path)
-    try:
+    with _writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be made a folder: {error.strerror}. Choose another one."
-        ) from error
 
 
 @contextmanager
-def hold(folder: Path, make: bool = True) -> Iterator[None]:
+def hold(folder: Path) -> Iterator[None]:
     """Lock a folder, so that no second training writes to it, until the block ends.
 
     The lock ends with the process, and a kill leaves nothing behind. Where folders
     cannot be locked (Windows, some network disks), nothing is locked.
 
     Args:
-        folder: The folder. If it is missing, the first write will say so.
-        make: Make it if it is missing.
+        folder: The folder; it is made if it is missing.
 
     Raises:
         InputError: Another process holds it, or it cannot be made.
     """
     folder = expand(folder)
-    if make:
-        require_folder(folder)
-    if fcntl is None or not folder.is_dir():
+    require_folder(folder)
+    if fcntl is None:
         yield
         return
     with _open_folder(folder) as handle:
@@ -170,10 +176,10 @@ def hold(folder: Path, make: bool = True) -> Iterator[None]:
         yield
 
 
-def write_json(path: Path | str, content: Any, make_folder: bool = True) -> None:
-    """Write content as indented JSON; arguments and errors as `write_atomically`."""
+def write_json(path: Path | str, content: Any) -> None:
+    """Write content as indented JSON; errors as `write_atomically`."""
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    with write_atomically(Path(path), make_folder) as stream:
+    with write_atomically(Path(path)) as stream:
         stream.write(text.encode())
 
 
@@ -227,31 +233,18 @@ def load_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         InputError: The file is missing, damaged, or was not written by `save_tensors`.
     """
-    with _open_tensors(path) as (file, info):
-        return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118
-
-
-def load_info(path: Path | str) -> dict[str, Any]:
-    """Read only the description; errors as `load_tensors`."""
-    with _open_tensors(path) as (_, info):
-        return info
-
-
-@contextmanager
-def _open_tensors(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A safetensors file and its description; an error inside means a damaged file."""
     path = expand(path)
     if not os.path.isfile(path):
         raise InputError(f"There is no checkpoint {path}.")
     try:
         with safe_open(path, framework="pt") as file:
             info = json.loads((file.metadata() or {}).get("info", "null"))
-            if isinstance(info, dict):
-                yield file, info
-                return
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError, RuntimeError, OSError) as error:
         raise InputError(f"{path} is not a whole safetensors file: {error}.") from None
-    raise InputError(f"{path} is a safetensors file, but was not written by aiayn.")
+    if not isinstance(info, dict):
+        raise InputError(f"{path} is a safetensors file, but was not written by aiayn.")
+    return tensors, info
 
 
 def refuse_path(paths: Any) -> None:
@@ -283,11 +276,6 @@ def read_config(description: Any) -> TransformerConfig:
     """
     fields = dict(description) if isinstance(description, dict) else {}
     kind = fields.pop("kind", None)
-    if kind == "recurrent":
-        raise InputError(
-            "This model is the recurrent baseline as the first edition saved it: load "
-            "it with version 0.1 of aiayn."
-        )
     if kind != "transformer":
         raise InputError(f"This describes no Transformer: its kind is {kind!r:.60}.")
     try:
@@ -312,24 +300,6 @@ def build_model(config: TransformerConfig) -> Transformer:
             "A model of these sizes does not fit into the memory of this machine "
             f"({str(error).splitlines()[0]:.200}). Choose smaller ones."
         ) from error
-
-
-def restore_model(
-    description: Any, weights: dict[str, Tensor], path: Path
-) -> Transformer:
-    """The model that a file describes, with the weights that it holds.
-
-    Args:
-        description: What `describe_config` gave.
-        weights: By name.
-        path: The file, for messages.
-
-    Raises:
-        InputError: The description is not one of a model, or not of these weights.
-    """
-    model = build_model(read_config(description))
-    load_weights(model, weights, path)
-    return model
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], path: Path) -> None:
@@ -392,18 +362,10 @@ class RunFolder:
     def weights(self) -> Path:
         """The file to translate with: the average, else the best, else the last.
 
-        An average is passed over if there are newer checkpoints: the training has been
-        resumed since.
-
         Raises:
-            InputError: The folder holds none of them, or the average is damaged.
+            InputError: The folder holds none of them.
         """
-        steps = self.checkpoints()
-        if self.average.is_file():
-            until = load_info(self.average).get("step")
-            if until is None or steps == self.checkpoints(until=until):
-                return self.average
-        for candidate in (self.best, *reversed(steps)):
+        for candidate in (self.average, self.best, *reversed(self.checkpoints())):
             if candidate.is_file():
                 return candidate
         raise InputError(
@@ -411,25 +373,18 @@ class RunFolder:
             "of a training, or one of its .safetensors files."
         )
 
-    def is_free(self) -> bool:
-        """Whether it holds no weights that a new training would overwrite."""
-        return not any(path.exists() for path in (self.best, *self._written()))
-
-    def require_no_run(self) -> None:
-        """Refuse a folder that a training has written to.
+    def require_free(self, other: Path) -> None:
+        """Refuse a folder that holds what a training alone writes, or another file.
 
         Raises:
-            InputError: It is such a folder.
+            InputError: It does, and its files would be lost.
         """
-        if any(path.exists() for path in (self.config, *self._written())):
+        files = (other, self.state, self.average, *self.checkpoints())
+        if any(path.exists() for path in files):
             raise InputError(
-                f"{self.path} is the folder of a run, whose files would be lost: "
-                "choose another folder."
+                f"{self.path} holds a run or a model already: continue a run with "
+                f"{resuming(self.path)}, or choose another folder."
             )
-
-    def _written(self) -> list[Path]:
-        """Files of weights that a training alone writes; any may be missing."""
-        return [self.state, self.average, *self.checkpoints()]
 
     def require(self) -> None:
         """Refuse to write into a folder that was removed while a training ran.
@@ -477,11 +432,6 @@ class RunFolder:
             old.unlink()
         return path
 
-    def drop_later(self, step: int) -> None:
-        """Remove the checkpoints of later steps, which a killed training has left."""
-        for path in set(self.checkpoints()) - set(self.checkpoints(until=step)):
-            path.unlink()
-
     def mark_best(self, checkpoint: Path) -> None:
         """Keep a copy of this checkpoint as the best one."""
         self.require()
@@ -496,14 +446,11 @@ class RunFolder:
             InputError: The folder is gone, the disk full, …
         """
         self.require()
-        try:
-            with self.log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-        except OSError as error:
-            raise InputError(
-                f"{self.log} cannot be written: {error.strerror}. Make room, then go "
-                f"on with {resuming(self.path)}; what was saved is whole."
-            ) from error
+        with (
+            _writing(self.log, in_run=True),
+            self.log.open("a", encoding="utf-8") as file,
+        ):
+            file.write(json.dumps(record) + "\n")
 
     def read_log(self) -> list[dict[str, Any]]:
         """The log's records, up to a line that a crash has cut off."""
@@ -519,11 +466,16 @@ class RunFolder:
     def tidy(self, step: int) -> None:
         """Remove what a killed training left behind, to go on from a step.
 
-        Records of later steps go, since these steps are computed again, and so does
-        the record of an average, which is computed again at the end.
+        Records and checkpoints of later steps go, since these steps are computed again,
+        and so does the average, which is computed again at the end.
         """
         self.require()
         remove_parts(self.path)
+        later = set(self.checkpoints()) - set(self.checkpoints(until=step))
+        # What begins again, at -1, overwrites its first checkpoint.
+        for path in (self.average, *later) if step >= 0 else ():
+            with _writing(path, in_run=True):
+                path.unlink(missing_ok=True)
         kept = [
             record
             for record in self.read_log()
@@ -566,7 +518,3 @@ class RunFolder:
         """Write what a resumed run starts from."""
         self.require()
         save_tensors(self.state, tensors, info, make_folder=False)
-
-    def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What a resumed run starts from; errors as `load_tensors`."""
-        return load_tensors(self.state)

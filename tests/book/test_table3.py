@@ -186,7 +186,7 @@ def test_the_commit_is_not_that_of_whoever_installed_the_package(tmp_path, monke
 
 def test_a_folder_that_is_a_file_is_refused_before_a_run(tiny, tmp_path):
     (tmp_path / "text.en").write_text("a dog")
-    with pytest.raises(InputError, match=r"text\.en cannot be made a folder"):
+    with pytest.raises(InputError, match=r"text\.en cannot be written: "):
         next(run_table3(tmp_path / "text.en", ["base"], [1], **tiny))
 
 

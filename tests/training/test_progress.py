@@ -1,17 +1,11 @@
-"""What a training says while it runs, and when it is far too slow."""
+"""What a training says while it runs, and how many threads it takes."""
 
-import importlib
-import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
-import pytest
 import torch
 
 from aiayn import TrainingConfig, train
 from aiayn.training import Trainer
-
-LOOP = importlib.import_module("aiayn.training.loop")
 
 
 def test_without_a_terminal_there_is_a_line_a_record(config, capsys):
@@ -31,44 +25,6 @@ def test_without_a_terminal_there_is_a_line_a_record(config, capsys):
 def test_a_training_that_is_to_be_silent_is(config, capsys):
     train(replace(config, progress=False))
     assert capsys.readouterr() == ("", "")
-
-
-def slowed(monkeypatch, seconds):
-    """Steps that take so long, by a clock of their own."""
-    clock, step = SimpleNamespace(now=0.0), Trainer.step
-    durations = iter(seconds)
-
-    def timed(self, number, batches):
-        clock.now += next(durations)
-        return step(self, number, batches)
-
-    monkeypatch.setattr(Trainer, "step", timed)
-    clock.perf_counter = lambda: clock.now
-    monkeypatch.setattr(LOOP, "time", clock)
-
-
-@pytest.mark.parametrize(
-    ("threads", "sentence"),
-    [(2, r"2 threads wait .*threads=1, also to resume_training"), (1, "the same core")],
-)
-def test_a_training_that_is_far_too_slow_says_so_once(
-    config, monkeypatch, threads, sentence
-):
-    slowed(monkeypatch, [3.0] * 24)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    with pytest.warns(UserWarning, match=sentence) as caught:
-        train(config)
-    assert len(caught) == 1
-
-
-@pytest.mark.parametrize("seconds", [[0.01] * 24, [9.0] * 9 + [0.1] * 15], ids=str)
-def test_another_says_nothing(config, monkeypatch, seconds):
-    """A first step that compiles, or a short disturbance, is not slow for good."""
-    slowed(monkeypatch, seconds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        train(config)
 
 
 def test_the_recipe_of_one_core_takes_one_thread_and_gives_the_others_back(

@@ -13,10 +13,12 @@ from aiayn.inference.translation import check_vocabulary
 from aiayn.model import Transformer
 from aiayn.storage import (
     RunFolder,
+    build_model,
     describe_config,
     expand,
     load_tensors,
-    restore_model,
+    load_weights,
+    read_config,
     save_tensors,
 )
 
@@ -53,7 +55,8 @@ def load_translator(
             f"{file} holds no model: name the run's folder, or its best, average or "
             "step-….safetensors."
         )
-    model = restore_model(info.get("model"), weights, file)
+    model = build_model(read_config(info["model"]))
+    load_weights(model, weights, file)
     run = RunFolder(file.parent)
     tokenizer = Tokenizer.load(run.tokenizer)
     check_vocabulary(model, tokenizer, str(run.tokenizer))
@@ -69,8 +72,7 @@ def save_translator(
 
     `train` does so by itself. This is for a model that was made in another way: with a
     `Trainer`, a loop of your own, or the weights that `average_checkpoints` gives.
-    `aiayn translate` takes the folder; `evaluate`, `resume` and `average` need the
-    folder of a run.
+    `aiayn translate` takes the folder; `evaluate` and `resume` need that of a run.
 
     Args:
         model: On any device. `load_translator` will load it in 32 bits.
@@ -98,7 +100,7 @@ def save_translator(
         )
     check_vocabulary(model, tokenizer)
     run = RunFolder(folder)
-    run.require_no_run()
+    run.require_free(run.config)
     # The larger file first: if the disk is full, the old model stays as it was.
     save_tensors(run.best, model.state_dict(), {"model": describe_config(model.config)})
     tokenizer.save(run.tokenizer)

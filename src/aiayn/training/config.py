@@ -3,18 +3,14 @@
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, Unpack, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, expand, read_config
-from aiayn.training.choices import TrainingChoices
 from aiayn.version import __version__
 
-# What stands in a run's config.json besides the choices.
-_OF_THE_RUN = ("version", "digests")
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
 
 
@@ -95,7 +91,8 @@ class TrainingConfig:
     compile: bool = False
     """Compile the model with torch.compile; meant for a GPU."""
     threads: int | None = None
-    """Threads of the CPU during the training; None: as torch has it."""
+    """Threads of the CPU during the training; None: as torch has it. Where other
+    programs use the processor, several wait for one another: one is faster then."""
     progress: bool = True
     """Show a progress bar in a terminal, and a line a record of the log elsewhere."""
 
@@ -110,11 +107,6 @@ class TrainingConfig:
             raise InputError(f"label_smoothing is {self.label_smoothing}, and not < 1.")
         if self.clip_norm == 0.0:
             raise InputError("clip_norm must be larger than 0, or None: not clipped.")
-
-    @property
-    def first_validation(self) -> int:
-        """The step of the first checkpoint."""
-        return min(self.validate_every, self.steps)
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration in types that JSON has."""
@@ -136,12 +128,6 @@ class TrainingConfig:
                 sentence names the file and both versions.
         """
         try:
-            known = {part.name for part in fields(cls)} | {"plain", *_OF_THE_RUN}
-            if unknown := sorted(map(repr, values.keys() - known)):
-                raise InputError(
-                    "This is no training configuration: there is no choice "
-                    f"{', '.join(unknown)}."
-                )
             choices = values | {
                 "output": Path(values["output"]),
                 "model": read_config(values["model"]),
@@ -149,36 +135,32 @@ class TrainingConfig:
             }
             if "plain" in choices:  # written by the first edition
                 choices["fast"] = not choices.pop("plain")
-            for name in _OF_THE_RUN:
+            for name in ("version", "digests"):  # of the run, and no choices
                 choices.pop(name, None)
             return cls(**choices)
         except (TypeError, KeyError, AttributeError, InputError) as error:
-            told = isinstance(error, InputError)
-            why = error if told else f"This is no training configuration: {error}."
-            if file is None:
-                raise InputError(str(why)) from None
             version = values.get("version") if isinstance(values, dict) else None
             raise InputError(
-                f"{file} cannot be used. {why} It was written by version "
-                f"{version or 'unknown'} of aiayn, and this is {__version__}: take "
-                "that version, or correct the file."
+                f"{file or 'This'} cannot be used, for it holds no training "
+                f"configuration of aiayn {__version__}: {str(error).rstrip('.')}. It "
+                f"was written by version {version or 'unknown'}: take that version, or "
+                "correct the file."
             ) from None
 
     @classmethod
-    def grammar(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
+    def grammar(cls, **changes: Any) -> "TrainingConfig":
         """The embedded corpus: no download, a minute or two on one core."""
         # In so short a time, many small steps teach more than few large ones, and new
         # pairs more than repeated ones. Packed rows bring sentences of all lengths into
         # each small batch. Each pair is seen little more than once, so that no dropout
         # is needed. With Muon, a narrower model learns as much in less time (chapter
         # 21).
-        sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
-        sizes["dropout"] = 0.0
+        model = TransformerConfig.tiny(vocab_size=2500, d_model=96, d_ff=384)
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(**sizes),
+            model=replace(model, dropout=0.0),
             tokens_per_batch=512,
             packed_length=24,
             steps=2400,
@@ -194,7 +176,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def multi30k(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
+    def multi30k(cls, **changes: Any) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
         # There are few captions, and a narrow model overfits them least (Wu et al.,
         # 2021). Rotary positions need fewer steps (chapter 21), small batches learn
@@ -224,7 +206,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def base(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
+    def base(cls, **changes: Any) -> "TrainingConfig":
         """The paper's base training on WMT 2014, compiled and in bf16 for a GPU."""
         return replace(cls(precision="bf16", compile=True), **changes)
 

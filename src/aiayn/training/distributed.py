@@ -13,6 +13,7 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from aiayn.device import resolve_device
 from aiayn.errors import InputError
 from aiayn.training.processes import Processes
 
@@ -51,16 +52,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if not started or not distributed.is_available():
         yield Processes(device=device)
         return
-    on_gpu, local_rank = device.type == "cuda", int(os.environ["LOCAL_RANK"])
-    # torch cannot exchange gradients on Apple's GPU.
-    usable = {"cuda": torch.cuda.device_count(), "mps": 1}.get(device.type)
-    if usable is not None and local_rank >= usable:
-        raise InputError(
-            "torchrun started more processes than there are GPUs, and each needs one "
-            f"of its own: give --nproc-per-node {usable}, or --device cpu."
-        )
-    if on_gpu:
-        device = torch.device("cuda", local_rank)
+    on_gpu = device.type == "cuda"
+    if device.type != "cpu":  # each process needs a GPU of its own; a Mac has one
+        device = resolve_device(f"{device.type}:{os.environ['LOCAL_RANK']}")
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     try:
         with torch.cuda.device(device) if on_gpu else nullcontext():

@@ -1,7 +1,6 @@
 """§5: the training loop."""
 
 import sys
-import time
 from collections.abc import Iterator
 from itertools import islice
 from threading import Event
@@ -11,7 +10,6 @@ from tqdm import tqdm
 from aiayn.data import Batch
 from aiayn.storage import resuming
 from aiayn.training.config import TrainingConfig
-from aiayn.training.pace import FIRST_STEPS, warn_if_slow
 from aiayn.training.preparation import TrainingData
 from aiayn.training.run_log import Progress, RunLog
 from aiayn.training.state import training_state
@@ -27,22 +25,18 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
         total=config.steps, initial=progress.step, unit="step", disable=hidden
     )
     told = config.progress and group.is_main and progress_bar.disable
-    first: list[tuple[float, list[Batch]]] = []
     with progress_bar as bar:
         for batches in _remaining_batches(config, data, progress):
-            began = time.perf_counter()
             log.sums += trainer.step(progress.step + 1, batches)
             progress.step += 1
-            if len(first) < FIRST_STEPS:
-                first.append((time.perf_counter() - began, batches))
-                warn_if_slow(trainer, log.run, first)
             progress.batch += len(batches)
             last = progress.step == config.steps
             if progress.step % config.log_every == 0 or last:
                 shown = log.write_loss()
-                bar.set_postfix(shown)
+                bar.set_postfix_str(shown)
                 if told:  # a notebook, a pipe or a file has no place for a bar
-                    _print_record(f"{progress.step:,} of {config.steps:,}", shown)
+                    step = f"step {progress.step:,} of {config.steps:,}"
+                    print(f"{step}: {shown}", file=sys.stderr, flush=True)
             is_due = progress.step % config.validate_every == 0 or last
             stopped = group.any(stop.is_set()) and not last
             if is_due or stopped:
@@ -57,11 +51,6 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
                     f"Stopped after step {progress.step} of {config.steps}: "
                     f"continue with {resuming(log.run.path)}."
                 )
-
-
-def _print_record(step: str, shown: dict[str, str]) -> None:
-    words = ", ".join(f"{name} {value}" for name, value in shown.items())
-    print(f"step {step}: {words}", file=sys.stderr, flush=True)
 
 
 def _remaining_batches(

@@ -21,7 +21,7 @@ from aiayn.data import (
 )
 from aiayn.data.corpora import corpus_place
 from aiayn.errors import InputError
-from aiayn.storage import RunFolder, resuming, write_json
+from aiayn.storage import RunFolder, write_json
 from aiayn.training.config import TrainingConfig
 from aiayn.training.processes import Processes
 from aiayn.version import __version__
@@ -48,11 +48,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     Raises:
         InputError: The folder holds a run, or a model of `save_translator`.
     """
-    if not run.is_free():
-        raise InputError(
-            f"{run.path} holds a run or a model already: continue a run with "
-            f"{resuming(run.path)}, or choose another output=…"
-        )
+    run.require_free(run.best)
     group.wait()  # until every process has looked
     if group.is_main:
         for path in (run.tokenizer, run.log, *run.path.glob("pairs.*.npy")):
@@ -63,7 +59,7 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
 def write_config(config: TrainingConfig, run: RunFolder, digests: Any) -> None:
     """Write the choices, the package's version, and digests of what is read."""
     facts = {"version": __version__, "digests": digests}
-    write_json(run.config, config.as_dict() | facts, make_folder=False)
+    write_json(run.config, config.as_dict() | facts)
 
 
 def find_corpus(config: TrainingConfig, run: RunFolder) -> str:

@@ -57,7 +57,7 @@ class RunLog:
             begin = {"step": self.progress.step, "seconds": round(self.seconds(), 2)}
             self.run.append_log(begin | record)
 
-    def write_loss(self) -> dict[str, str]:
+    def write_loss(self) -> str:
         """Log the loss since the last record; return what the progress bar shows."""
         smoothed, plain, tokens = self.finite_sums()
         progress, seconds = self.progress, self.seconds()  # a GPU has finished here
@@ -73,7 +73,7 @@ class RunLog:
             tokens=round(tokens),
             tokens_per_second=round(speed),
         )
-        return {"loss": f"{smoothed / tokens:.3f}", "tokens/s": f"{speed:.0f}"}
+        return f"loss {smoothed / tokens:.3f}, tokens/s {speed:.0f}"
 
     def save_state(self) -> None:
         """Save all that a resumed run needs."""
@@ -95,8 +95,8 @@ class RunLog:
             raise InputError(
                 "Training has diverged: the loss, a weight or the optimizer's state is "
                 f"not finite after step {self.progress.step}. The last good state is "
-                "kept. Set a smaller learning_rate_scale, more warmup_steps, clip_norm "
-                f"1 or precision fp32 in {self.run.config}, and continue with "
-                f"{resuming(self.run.path)}; or start a new run."
+                f'kept. In {self.run.config}, set a smaller "learning_rate_scale", '
+                'more "warmup_steps", "clip_norm": 1 or "precision": "fp32", and '
+                f"continue with {resuming(self.run.path)}; or start a new run."
             )
         return sums.tolist()

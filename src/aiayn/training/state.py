@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 
 from aiayn.errors import InputError
-from aiayn.storage import load_weights
-from aiayn.training.optimizers import Optimizers
 from aiayn.training.trainer import Trainer
 
 
@@ -21,9 +19,20 @@ def training_state(trainer: Trainer) -> tuple[dict[str, Tensor], list[float]]:
     The names begin with ``model.``, ``mean.`` or ``variance.``, followed by the name of
     the weight.
     """
-    weights = {f"model.{n}": t for n, t in trainer.model.state_dict().items()}
-    means, counts = _running_means(trainer.optimizers)
-    return weights | means, counts
+    adam, muon = trainer.optimizers.adam, trainer.optimizers.muon
+    tensors = {f"model.{n}": t for n, t in trainer.model.state_dict().items()}
+    for name, weight in trainer.optimizers.matrices.items():
+        tensors[f"mean.{name}"] = muon.mean(weight)
+    counts = []
+    for name, weight in trainer.optimizers.others.items():
+        state = adam.state[weight]
+        if not state:  # before the first step, or if it never has a gradient
+            zeros = torch.zeros_like(weight)
+            state = {"exp_avg": zeros, "exp_avg_sq": zeros.clone(), "step": 0}
+        tensors[f"mean.{name}"] = state["exp_avg"]
+        tensors[f"variance.{name}"] = state["exp_avg_sq"]
+        counts.append(float(state["step"]))
+    return tensors, counts
 
 
 def restore_training(
@@ -40,35 +49,11 @@ def restore_training(
     Raises:
         InputError: It is the state of another model or optimizer.
     """
+    optimizers = trainer.optimizers
     if trainer.graphs is not None:
         trainer.graphs.reset()
-    _restore_means(trainer.optimizers, tensors, counts, path)
-    names = [name for name in tensors if name.startswith("model.")]
-    weights = {name.removeprefix("model."): tensors[name] for name in names}
-    load_weights(trainer.model, weights, path)
-
-
-def _running_means(optimizers: Optimizers) -> tuple[dict[str, Tensor], list[float]]:
-    """Running means for every weight, and Adam's count of steps for each of its."""
-    matrices, muon = optimizers.matrices, optimizers.muon
-    tensors = {f"mean.{name}": muon.mean(weight) for name, weight in matrices.items()}
-    counts = []
-    for name, weight in optimizers.others.items():
-        state = optimizers.adam.state[weight]
-        if not state:  # before the first step, or if it never has a gradient
-            zeros = torch.zeros_like(weight)
-            state = {"exp_avg": zeros, "exp_avg_sq": zeros.clone(), "step": 0}
-        tensors[f"mean.{name}"] = state["exp_avg"]
-        tensors[f"variance.{name}"] = state["exp_avg_sq"]
-        counts.append(float(state["step"]))
-    return tensors, counts
-
-
-def _restore_means(
-    optimizers: Optimizers, tensors: dict[str, Tensor], counts: Any, path: Path
-) -> None:
-    """Restore what `_running_means` returned, or refuse another model's."""
-    own, own_counts = _running_means(optimizers)
+    own, own_counts = training_state(trainer)
+    model = trainer.model.state_dict()
     expected = {name: (t.shape, t.dtype) for name, t in own.items()}
     found = {name: (t.shape, t.dtype) for name, t in tensors.items()}
     if not expected.items() <= found.items() or len(counts) != len(own_counts):
@@ -78,7 +63,8 @@ def _restore_means(
         )
     # Copies, because what was read may still be mapped from the file, which the next
     # save replaces.
-    copies = {name: tensors[name].to(optimizers.device, copy=True) for name in own}
+    means = own.keys() - {f"model.{name}" for name in model}
+    copies = {name: tensors[name].to(optimizers.device, copy=True) for name in means}
     # torch itself counts in the weights' memory if one kernel updates all of them.
     counting = optimizers.device if optimizers.adam.defaults["fused"] else "cpu"
     for (name, weight), count in zip(optimizers.others.items(), counts, strict=True):
@@ -89,3 +75,4 @@ def _restore_means(
         }
     for name, weight in optimizers.matrices.items():
         optimizers.muon.state[weight] = {"mean": copies[f"mean.{name}"]}
+    trainer.model.load_state_dict({name: tensors[f"model.{name}"] for name in model})

@@ -26,7 +26,6 @@ from aiayn.storage import (
     load_tensors,
     load_weights,
     read_json,
-    resuming,
     save_tensors,
 )
 from aiayn.training.averaging import average_checkpoints
@@ -145,14 +144,16 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     run = RunFolder(config.output)
     with (
         processes(resolve_device(config.device)) as group,
-        hold(run.path, make=not resume) if group.is_main else nullcontext(),
+        hold(run.path) if group.is_main else nullcontext(),
         _restored_globals(config.threads, group.device),
     ):
-        begun = run.read_log() if resume else []
-        config = replace(config, precision=_precision(config, group.device, begun))
+        dtype = resolve_precision(config.precision, group.device)  # which a run keeps
+        config = replace(
+            config, precision="bf16" if dtype == torch.bfloat16 else "fp32"
+        )
         if not resume:
             prepare_folder(config, run, group)
-        saved = resume and run.has_state(config.first_validation)
+        saved = resume and run.has_state(min(config.validate_every, config.steps))
         data = prepare_data(config, run, group)
         torch.manual_seed(config.seed)
         model = build_model(config.model)
@@ -171,30 +172,17 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
                 data=data.description,
                 machine=describe_machine(group.device),
             )
-        with _stop_request() as stop, _hint_to_resume(run):
+        with _stop_request() as stop:
             train_steps(trainer, data, log, stop)
             _average(trainer, data, log)
         return TrainingResult(run, model.eval(), data.tokenizer, run.read_log())
 
 
-def _precision(config: TrainingConfig, device: torch.device, log: list[dict]) -> str:
-    """The precision that a run keeps; 'auto' is resolved when it begins.
-
-    The first edition stored 'auto', and what it meant in the log's first record.
-    """
-    if config.precision != "auto":
-        return config.precision
-    dtypes = [record["precision"] for record in log if "precision" in record]
-    dtype = dtypes[0] if dtypes else str(resolve_precision("auto", device))
-    return "bf16" if dtype.endswith("bfloat16") else "fp32"
-
-
 def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
     """Restore the state that was saved last."""
-    tensors, info = run.load_state()
+    tensors, info = load_tensors(run.state)
     restore_training(trainer, tensors, info["adam_steps"], run.state)
-    values = info["progress"]
-    progress = Progress(**{"timed_from": values["seconds"]} | values)
+    progress = Progress(**info["progress"])
     if progress.step > trainer.config.steps:
         raise InputError(
             f"{run.path} has done {progress.step} steps already and cannot stop at "
@@ -205,12 +193,11 @@ def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
 
 def _average(trainer: Trainer, data: TrainingData, log: RunLog) -> None:
     """Average the last checkpoints, load the average into the model, and score it."""
-    run, step = log.run, log.progress.step
+    run = log.run
     with trainer.processes.main_first():
         if trainer.processes.is_main:
-            weights, info = average_checkpoints(run.checkpoints(until=step))
+            weights, info = average_checkpoints(run.checkpoints())
             save_tensors(run.average, weights, info, make_folder=False)
-            run.drop_later(step)
         weights, _ = load_tensors(run.average)
         load_weights(trainer.model, weights, run.average)
         if trainer.processes.is_main:
@@ -223,26 +210,10 @@ def _restored_globals(threads: int | None, device: torch.device) -> Iterator[Non
     before = torch.get_num_threads()
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
-            if threads is not None:
-                torch.set_num_threads(threads)
+            torch.set_num_threads(threads or before)
             yield
         finally:
-            if threads is not None:
-                torch.set_num_threads(before)
-
-
-@contextmanager
-def _hint_to_resume(run: RunFolder) -> Iterator[None]:
-    """Say of a disk that takes no more that the training can go on later."""
-    try:
-        yield
-    except InputError as error:
-        hint = resuming(run.path)
-        if not isinstance(error.__cause__, OSError) or hint in str(error):
-            raise
-        raise InputError(
-            f"{error} What was saved before is whole: go on with {hint} later."
-        ) from error.__cause__
+            torch.set_num_threads(before)
 
 
 @contextmanager
