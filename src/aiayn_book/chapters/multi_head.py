@@ -1103,9 +1103,9 @@ def settle_beneficial(
         measured=f"both right: one head {shown(one)}; 2 to 8 heads "
         f"{shown(several)}; 16 heads of width 1 {shown(scores[16])}. But with a hidden "
         f"layer behind it, one head reaches {shown(hidden)}. Chapter 18's translators "
-        f"with one head have a perplexity {worse:+.1%} ± {error:.1%} beside those with "
-        f"eight, and are {variations.here(row, 'bleu')} in BLEU. In the paper: "
-        f"{paper.TABLE_3[row].bleu} BLEU with one head, "
+        f"with one head have a perplexity {worse:+.1%} beside those with eight, with a "
+        f"standard error of {error:.1%}, and are {variations.here(row, 'bleu')} in "
+        f"BLEU. In the paper: {paper.TABLE_3[row].bleu} BLEU with one head, "
         f"{paper.TABLE_3['base'].bleu} with eight",
         sample=f"{_sample()}; {variations.SAMPLE}",
         detects=f"a gain larger than the range of the seeds, {spread:.1%}; in "

@@ -681,9 +681,10 @@ def settle_look_back(runs: Runs) -> None:
         "s3.5-easily",
         # Not all that was expected, and yet ahead of the uneven ones: undecided.
         holds=True if soon and needed else None if ahead else False,
-        expected="if the linear function is the reason, sinusoids are learned sooner "
-        "than random vectors, and uneven sinusoids, which no one rotation moves, are "
-        f"at chance (below {most:.0%}) where the model was never asked",
+        expected="sinusoids are learned sooner than random vectors, and uneven "
+        "sinusoids, which no one rotation moves, are at chance (below "
+        f"{most:.0%}) where the model was never asked; the linear function may help "
+        "without either",
         measured="training steps until 95 % of the answers are right: sinusoids "
         f"{span(steps['sinusoids'], '')}, random vectors {span(steps['random'], '')}, "
         f"a learned table {span(steps['learned'], '')}, uneven sinusoids "
@@ -882,10 +883,10 @@ def settle_learned(progress: Sequence[Mapping[str, Any]]) -> None:
         measured=f"held-out loss: sinusoids "
         f"{found.mean('sinusoids'):.3f}, learned {found.mean('learned'):.3f}, none "
         f"{found.mean('none'):.3f}, best possible {best_loss():.3f}; learned and "
-        f"sinusoids differ by {gap:+.3f} ± {error:.3f}, little beside what positions "
-        f"are worth, but 2 % of the perplexity is {NEAR:.3f}. The paper's own "
-        f"figures, one run each: perplexity {base.perplexity} and {row_e.perplexity}, "
-        f"BLEU {base.bleu} and {row_e.bleu}",
+        f"sinusoids differ by {gap:+.3f} ± {error:.3f} (two standard errors), little "
+        "beside what positions are worth, but 2 % of the perplexity is "
+        f"{NEAR:.3f}. The paper's own figures, one run each: perplexity "
+        f"{base.perplexity} and {row_e.perplexity}, BLEU {base.bleu} and {row_e.bleu}",
         sample="three seeds for each way, one small task",
         detects=f"a difference in loss of {NEAR + smallest_effect(error / 2):.3f} as "
         "one beyond 2 %",

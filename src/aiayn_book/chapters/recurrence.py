@@ -1104,8 +1104,8 @@ def settle_faster(race: Race) -> None:
         "s7-faster",
         holds=None,  # one core computes nothing side by side
         expected=f"at least {min(costs.values()):.1f} times the seconds for the GRU "
-        "with attention: the smallest factor in Table 2, there of estimated "
-        "operations, of a convolutional model",
+        "with attention: the smallest factor for the base model in Table 2, English "
+        "to German, there of estimated operations and of a convolutional model",
         measured=f"on one core, to a loss of {race.target:.2f} on short sentences, the "
         f"GRU with attention takes {span(ratio['seconds'])} times the Transformer's "
         f"seconds, {span(ratio['operations'])} times the operations and "
