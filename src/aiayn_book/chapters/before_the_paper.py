@@ -472,8 +472,10 @@ def settle_with_recurrence() -> None:
         holds=None,
         expected="few models with attention and without a recurrent network before "
         "this paper",
-        measured=f"{len(alone)} of the {len(others)} earlier ones in Figure A.1 have "
-        "none: " + ", ".join(alone) + "; all others cannot be counted here",
+        measured=f"{len(alone)} of the {len(others)} earlier ones that we chose for "
+        "Figure A.1 have none: "
+        + ", ".join(alone)
+        + "; all others cannot be counted here",
     )
 
 
