@@ -8,8 +8,6 @@ import pytest
 
 from aiayn import InputError, __version__, load_translator, resume_training, train
 from aiayn.data import Tokenizer, load_corpus
-from aiayn.model import TransformerConfig
-from aiayn.model.choices import ModelChoices
 from aiayn.storage import RunFolder, read_json, write_json
 from aiayn.training import TrainingConfig
 from aiayn.training.choices import TrainingChoices
@@ -182,11 +180,7 @@ def test_a_cell_that_is_run_twice_speaks_of_python(run, config):
 
 def test_a_recipe_s_keywords_are_typed_as_the_fields_are():
     """So that an editor knows them; the types stand in two places."""
-    for choices, config in (
-        (TrainingChoices, TrainingConfig),
-        (ModelChoices, TransformerConfig),
-    ):
-        assert get_type_hints(choices) == get_type_hints(config)
+    assert get_type_hints(TrainingChoices) == get_type_hints(TrainingConfig)
     for recipe in ("grammar", "multi30k", "base"):
         with pytest.raises(TypeError, match="step"):
             getattr(TrainingConfig, recipe)(step=3)

@@ -1,7 +1,6 @@
 """§3.2: scaled dot-product attention, equation (1), and multi-head attention.
 
-One thing differs from the paper: a query that may attend to no key gets zeros, because
-the formula has no value there.
+A query that may attend to no key gets zeros: the paper's formula has no value there.
 """
 
 import math
@@ -13,7 +12,6 @@ from torch import Tensor, nn
 
 from aiayn.errors import InputError
 from aiayn.model.cache import KVCache
-from aiayn.model.choices import AttentionCall
 from aiayn.model.masks import Mask, check_mask
 from aiayn.model.validation import check_attention, explain_sequences, head_widths
 
@@ -111,10 +109,9 @@ class MultiHeadAttention(nn.Module):
         dropout: Probability that a weight is dropped in training; not in §5.4.
 
     Raises:
-        InputError: A size is not positive, dropout lies outside [0, 1), or num_heads
-            does not divide d_model although d_k or d_v is left out. In a call: query
-            and key are not of the same batch, or the mask is not boolean or not of a
-            shape that fits.
+        InputError: A size is not positive, or num_heads does not divide d_model
+            although d_k or d_v is left out. In a call: the shapes of query, key, value
+            or mask do not fit together, or the mask is not boolean.
 
     Paper: §3.2.2.
 
@@ -124,8 +121,6 @@ class MultiHeadAttention(nn.Module):
     >>> output.shape, weights.shape
     (torch.Size([1, 5, 8]), torch.Size([1, 2, 5, 5]))
     """
-
-    __call__: AttentionCall  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __init__(
         self,
@@ -216,9 +211,10 @@ def split_heads(
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-def _check_sequences(width: int, *given: Tensor | None) -> None:
+def _check_sequences(width: int, *tensors: Tensor | None) -> None:
     """Query, key and value of several heads: batches of the same sentences."""
-    shapes = [x.shape for x in given if x is not None]
+    given = [x for x in tensors if x is not None]
+    shapes = [x.shape for x in given]
     fits = all(len(s) == 3 and (s[0], s[2]) == (shapes[0][0], width) for s in shapes)
     if not fits or (shapes[1:] and shapes[1][1] != shapes[-1][1]):
-        raise InputError(explain_sequences(width, *shapes))
+        raise InputError(explain_sequences(width, *given))

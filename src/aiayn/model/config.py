@@ -6,13 +6,11 @@ attention, …) default to what the paper prints and say where they come from.
 """
 
 from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 from aiayn.errors import InputError
-from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import (
-    check_flags,
-    check_norm,
+    check_choice,
     check_pad_id,
     check_rates,
     check_rotary,
@@ -21,7 +19,7 @@ from aiayn.model.validation import (
     hold_python_numbers,
 )
 
-TABLE_3_ROWS: dict[str, ModelChoices] = {
+TABLE_3_ROWS: dict[str, dict[str, Any]] = {
     "base": {},
     "A h=1": {"num_heads": 1},
     "A h=4": {"num_heads": 4},
@@ -104,59 +102,39 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
-        check_sizes(
-            1,
-            vocab_size=self.vocab_size,
-            d_ff=self.d_ff,
-            max_length=self.max_length,
-        )
-        check_sizes(
-            0,
-            num_encoder_layers=self.num_encoder_layers,
-            num_decoder_layers=self.num_decoder_layers,
-        )
-        check_rates(
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            activation_dropout=self.activation_dropout,
-        )
+        check_sizes(1, vocab_size=self.vocab_size, d_ff=self.d_ff)
+        check_sizes(1, max_length=self.max_length)
+        check_sizes(0, num_encoder_layers=self.num_encoder_layers)
+        check_sizes(0, num_decoder_layers=self.num_decoder_layers)
+        check_rates(dropout=self.dropout, attention_dropout=self.attention_dropout)
+        check_rates(activation_dropout=self.activation_dropout)
         d_k, _ = head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
-        check_norm(self.norm)
-        if self.positions not in ("sinusoidal", "learned", "rotary"):
-            raise InputError(
-                "positions must be 'sinusoidal', 'learned' or 'rotary', not "
-                f"{self.positions!r}."
-            )
+        check_choice("norm", self.norm, "post", "pre")
+        check_choice("positions", self.positions, "sinusoidal", "learned", "rotary")
         if self.positions == "rotary":
             check_rotary(d_k)
         check_pad_id(self.pad_id, self.vocab_size)
-        check_flags(tie_embeddings=self.tie_embeddings)
+        check_choice("tie_embeddings", self.tie_embeddings, True, False)
 
     @classmethod
-    def base(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
+    def base(cls, **changes: Any) -> "TransformerConfig":
         """The base model, 65 million parameters in the paper's count."""
         return cls(**changes)
 
     @classmethod
-    def big(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
+    def big(cls, **changes: Any) -> "TransformerConfig":
         """The big model, 213 million parameters in the paper's count."""
         return cls.table3("big", **changes)
 
     @classmethod
-    def tiny(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
+    def tiny(cls, **changes: Any) -> "TransformerConfig":
         """A model that trains in minutes on one core: not in the paper."""
-        sizes: ModelChoices = {
-            "vocab_size": 1000,
-            "d_model": 128,
-            "d_ff": 256,
-            "num_heads": 4,
-            "num_encoder_layers": 2,
-            "num_decoder_layers": 2,
-        }
+        sizes = {"vocab_size": 1000, "d_model": 128, "d_ff": 256, "num_heads": 4}
+        sizes |= {"num_encoder_layers": 2, "num_decoder_layers": 2}
         return cls(**(sizes | changes))
 
     @classmethod
-    def table3(cls, row: str, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
+    def table3(cls, row: str, **changes: Any) -> "TransformerConfig":
         """The model of a row of Table 3, for instance ``"A h=16"``.
 
         Raises:

@@ -1,15 +1,8 @@
-r"""§3.1 and §3.3: the layers of encoder and decoder, and the two stacks.
+"""§3.1 and §3.3: the layers of encoder and decoder, and the two stacks.
 
-Each sub-layer stands in a residual connection. The paper normalises after it
-('post-norm'), which is the default:
-
-$$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
-
-The option ``norm="pre"`` normalises before it, as tensor2tensor did by default from
-October 2017 on. Then the sum of all updates is never normalised, so a last LayerNorm
-follows each stack:
-
-$$x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))$$
+The paper normalises after each residual connection ('post-norm'), the default here.
+With ``norm="pre"``, as tensor2tensor did from October 2017 on, nothing normalises the
+sum of all updates, so a last LayerNorm follows each stack.
 """
 
 from collections.abc import Callable
@@ -24,7 +17,7 @@ from aiayn.model.cache import KVCache, LayerCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.masks import Mask
 from aiayn.model.rotary import RotaryAttention
-from aiayn.model.validation import check_norm
+from aiayn.model.validation import check_choice
 
 
 class PositionwiseFeedForward(nn.Module):
@@ -71,7 +64,10 @@ class PositionwiseFeedForward(nn.Module):
 class ResidualNorm(nn.Module):
     r"""'Add & Norm': a residual connection around a sub-layer, and LayerNorm.
 
-    $$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
+    $$\begin{aligned}
+    \text{post: }& \mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))) \\
+    \text{pre: }& x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))
+    \end{aligned}$$
 
     Args:
         d_model: Width of its input and output.
@@ -93,7 +89,7 @@ class ResidualNorm(nn.Module):
         self, d_model: int, dropout: float = 0.0, norm: Literal["post", "pre"] = "post"
     ) -> None:
         super().__init__()
-        check_norm(norm)
+        check_choice("norm", norm, "post", "pre")
         self.pre = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -213,23 +209,20 @@ class DecoderLayer(nn.Module):
             cache: What `init_cache` made of the encoder's output.
         """
         written = None if cache is None else cache.written
-        x, self_weights = self.self_attention_residual(
-            x,
-            lambda x: self.self_attention(x, x, x, target_mask, need_weights, written),
-        )
+        kept: Any = None if cache is None else cache.memory
+
+        def attend_to_target(x: Tensor) -> tuple[Tensor, Any]:
+            return self.self_attention(x, x, x, target_mask, need_weights, written)
 
         def attend_to_memory(x: Tensor) -> tuple[Tensor, Any]:
-            attend = self.cross_attention
-            if cache is None:
-                return attend(x, memory, memory, memory_mask, need_weights)
-            # The hypotheses of a sentence are the queries of one attention.
-            keys: Any = cache.memory.keys
-            queries = x.reshape(len(keys), -1, x.size(2))
-            update, weights = attend(
-                queries, None, None, memory_mask, need_weights, cache.memory
+            # With a cache, the hypotheses of a sentence are queries of one attention.
+            queries = x if kept is None else x.reshape(len(kept.keys), -1, x.size(2))
+            update, weights = self.cross_attention(
+                queries, memory, memory, memory_mask, need_weights, kept
             )
             return update.view_as(x), weights
 
+        x, self_weights = self.self_attention_residual(x, attend_to_target)
         x, cross_weights = self.cross_attention_residual(x, attend_to_memory)
         x, _ = self.feed_forward_residual(x, lambda x: (self.feed_forward(x), None))
         return x, self_weights, cross_weights
@@ -313,14 +306,14 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The hidden states, and each layer's weights, if they are asked for."""
         all_self, all_cross = [], []
-        no_caches = [None] * len(self.layers)
-        for layer, cache in zip(self.layers, caches or no_caches, strict=True):
-            given = memory, target_mask, memory_mask, need_weights, cache
-            x, own, cross = layer(x, *given)
+        given = memory, target_mask, memory_mask, need_weights
+        for number, layer in enumerate(self.layers):
+            x, own, cross = layer(x, *given, caches[number] if caches else None)
             all_self.append(own)
             all_cross.append(cross)
-        own, cross = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
-        return self.norm(x), own, cross
+        if not need_weights:
+            return self.norm(x), (), ()
+        return self.norm(x), tuple(all_self), tuple(all_cross)
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:
@@ -333,23 +326,17 @@ def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
     )
 
 
-def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(*_attention_sizes(config))
+def _attention(
+    config: TransformerConfig, kind: type[MultiHeadAttention] = MultiHeadAttention
+) -> MultiHeadAttention:
+    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
+    return kind(*sizes, config.attention_dropout)
 
 
 def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Rotary embeddings apply to self-attention only.
-
-    Positions in the source and in the target are not comparable.
-    """
-    if config.positions != "rotary":
-        return _attention(config)
-    return RotaryAttention(*_attention_sizes(config), max_length=config.max_length)
-
-
-def _attention_sizes(config: TransformerConfig) -> tuple[Any, ...]:
-    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
-    return *sizes, config.attention_dropout
+    """Only here may it be rotary: positions of two sequences are not comparable."""
+    rotary = config.positions == "rotary"
+    return _attention(config, RotaryAttention if rotary else MultiHeadAttention)
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:

@@ -76,9 +76,9 @@ def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
     """Refuse a mask that is not boolean, or does not broadcast to the scores' shape."""
     if mask is None:
         return
-    if not isinstance(mask, Tensor):
-        raise InputError(explain_mask(mask, shape))
-    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
-    broadcasts = mask.dim() in (2, len(shape)) and all(a in (1, b) for a, b in pairs)
-    if mask.dtype != torch.bool or not broadcasts:
-        raise InputError(explain_mask(mask, shape))
+    boolean = isinstance(mask, Tensor) and mask.dtype == torch.bool
+    if boolean and mask.dim() in (2, len(shape)):
+        pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
+        if all(size in (1, scores) for size, scores in pairs):
+            return
+    raise InputError(explain_mask(mask, shape))

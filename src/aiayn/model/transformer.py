@@ -1,7 +1,7 @@
 """§3.1, Figure 1: the Transformer, which joins encoder and decoder.
 
-By default nothing differs from the paper. The paper does not mention padding: here the
-sentences of a batch are padded to one length, and nothing attends to padding.
+The paper does not mention padding: here the sentences of a batch are padded to one
+length, and nothing attends to padding.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from aiayn.errors import InputError
 from aiayn.model.attention_weights import AttentionWeights
 from aiayn.model.cache import DecoderCache
-from aiayn.model.choices import TransformerCall
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.layers import Decoder, DecoderLayer, Encoder
@@ -60,9 +59,6 @@ class Transformer(nn.Module):
     with the decoder's hidden state $s_t$ and the embedding matrix E, which is also the
     output layer. A call returns $E s_t$, the logits.
 
-    The masks and positions of a batch may be given. Without them, sources and targets
-    are sentences padded at the end, one a row.
-
     Args:
         config: Its sizes; `TransformerConfig.base()` is the paper's.
 
@@ -73,8 +69,6 @@ class Transformer(nn.Module):
     >>> model(source, target).shape
     torch.Size([1, 3, 20])
     """
-
-    __call__: TransformerCall  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -95,16 +89,13 @@ class Transformer(nn.Module):
         target: Int[Tensor, "batch target_length"],
         **masks_and_positions: Tensor | None,
     ) -> Float[Tensor, "batch target_length vocab"]:
-        """The logits of the next token at every position of the target.
+        """The logits of the token after each position of the target.
 
         Args:
             source: Token ids, padded at the end with ``config.pad_id``.
             target: What the decoder reads: already shifted right (`shift_right`), and
                 padded at the end too.
             masks_and_positions: As for `decoder_hidden`.
-
-        Returns:
-            Logits; those at position i are for the token after target position i.
 
         Raises:
             InputError: The ids are not of such shapes, or not in the vocabulary.
@@ -138,8 +129,8 @@ class Transformer(nn.Module):
         if target_mask is None:
             _refuse_early_padding(target[..., 1:], self.config.pad_id, "target")
         memory, _ = self._encode(source, source_mask, source_positions)
-        options = target_mask, memory_mask, target_positions
-        return self._decode(target, memory, source, *options)[0]
+        given = target_mask, memory_mask, target_positions
+        return self._decode(target, memory, source, *given)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -204,9 +195,8 @@ class Transformer(nn.Module):
         """
         x = self._embed("target", tokens[:, None], start=cache.length)
         # The newest position may attend to all written ones: no causal mask is needed.
-        hidden_states, _, _ = self.decoder(
-            x, None, None, cache.memory_mask, caches=cache.layers
-        )
+        masks = None, cache.memory_mask
+        hidden_states, _, _ = self.decoder(x, None, *masks, caches=cache.layers)
         cache.length += 1
         return self.logits(hidden_states[:, 0])
 
@@ -254,7 +244,6 @@ class Transformer(nn.Module):
 
 
 def _positions(config: TransformerConfig) -> nn.Module:
-    """What is added to the embeddings."""
     if config.positions == "rotary":
         return NoPositionalEncoding()
     learned = config.positions == "learned"
@@ -263,13 +252,11 @@ def _positions(config: TransformerConfig) -> nn.Module:
 
 
 def _refuse_early_padding(tokens: Tensor, pad_id: int, name: str) -> None:
-    """Padding belongs at the end of a row, where the default masks expect it.
+    """On the left it shifts every position; or it is a word of another vocabulary.
 
-    On the left it shifts every position, and a vocabulary of another kind may have a
-    word where padding is expected. Looked at on a CPU only, where that takes no time.
+    Looked at on a CPU only, where that takes no time.
     """
-    looks = tokens.device.type == "cpu" and not torch.compiler.is_compiling()
-    if tokens.dim() != 2 or not looks:
+    if tokens.dim() != 2 or not tokens.is_cpu or torch.compiler.is_compiling():
         return
     early = ((tokens[:, :-1] == pad_id) & (tokens[:, 1:] != pad_id)).any(1)
     try:

@@ -1,4 +1,4 @@
-"""The choices of a training, as an editor knows them (see `aiayn.model.choices`)."""
+"""The choices of a training, as an editor knows them."""
 
 from pathlib import Path
 from typing import Literal, TypedDict

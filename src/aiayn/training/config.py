@@ -7,7 +7,6 @@ from typing import Any, Literal, Unpack, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
-from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, expand, read_config
 from aiayn.training.choices import TrainingChoices
@@ -172,13 +171,12 @@ class TrainingConfig:
         # each small batch. Each pair is seen little more than once, so that no dropout
         # is needed. With Muon, a narrower model learns as much in less time (chapter
         # 21).
-        sizes: ModelChoices = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
-        sizes["dropout"] = 0.0
+        sizes = {"vocab_size": 2500, "d_model": 96, "d_ff": 384}
         config = cls(
             corpus="grammar",
             corpus_size=100_000,
             output=Path("runs/grammar"),
-            model=TransformerConfig.tiny(**sizes),
+            model=TransformerConfig.tiny(**sizes, dropout=0.0),
             tokens_per_batch=512,
             packed_length=24,
             steps=2400,
