@@ -12,7 +12,6 @@ from torch import Tensor
 from aiayn.inference.hypothesis import (
     Hypothesis,
     eval_mode,
-    force_end,
     next_log_probs,
     prepare_search,
     refuse_nan,
@@ -70,13 +69,14 @@ def greedy_search(
     written = source.new_empty(len(source), 0)  # (sentences, length)
     tokens = source.new_full((len(source),), bos_id)  # (sentences,)
     first_limit, totals = int(limits.min()), 0.0
+    never = model.config.pad_id, bos_id
     with eval_mode(model):
         cache = model.init_decode(source)
         while len(sentences):
-            log_probs = next_log_probs(model, tokens, cache, bos_id)
             length = written.size(1) + 1
-            if length >= first_limit:
-                force_end(log_probs, limits <= length, eos_id)
+            at_limit = limits <= length if length >= first_limit else None
+            logits = model.decode_step(tokens, cache)
+            log_probs = next_log_probs(logits, never, eos_id, at_limit)
             best, tokens = log_probs.max(dim=-1)  # both (sentences,)
             totals = totals + best
             ended = (tokens == eos_id) | (best == -math.inf)

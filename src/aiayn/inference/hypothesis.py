@@ -1,10 +1,8 @@
 """§6.1: what greedy search and beam search share: hypotheses, scores, length limits.
 
 The paper does not say what counts as a length. Here the length of an output includes
-its end token, as in tensor2tensor, and so does the length of an input.
-
-Neither padding nor the start token is ever written. The paper does not say this either,
-but no training target contains them, so their predicted probabilities mean nothing.
+its end token, as in tensor2tensor, and so does the length of an input. Neither padding
+nor the start token is ever written, because no training target contains them.
 """
 
 import math
@@ -102,19 +100,11 @@ def output_limits(
 
 def prepare_search(
     model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: Any
-) -> tuple[Int[Tensor, "sentences source_length"], Int[Tensor, " sentences"]]:
-    """Check what all searches are given.
-
-    Returns:
-        The source on the model's device, and `output_limits`.
-
-    Raises:
-        InputError: The two are not two tokens, or outputs would never end, because
-            neither the start token nor padding is ever written; or as `output_limits`.
-    """
+) -> tuple[Tensor, Tensor]:
+    """Check what a search is given; return its source on the device, and the limits."""
     vocab_size, pad_id = model.config.vocab_size, model.config.pad_id
     known = 0 <= bos_id < vocab_size and 0 <= eos_id < vocab_size
-    if not known or eos_id in (bos_id, pad_id):
+    if not known or eos_id in (bos_id, pad_id):  # outputs would never end
         raise InputError(
             f"bos_id = {bos_id} and eos_id = {eos_id} must be two tokens from 0 to "
             f"{vocab_size - 1}, and eos_id must not be that of padding, {pad_id}."
@@ -140,8 +130,6 @@ def eval_mode(model: Model) -> Iterator[None]:
     >>> with eval_mode(model):
     ...     model.training, torch.is_grad_enabled()
     (False, False)
-    >>> model.training
-    True
     """
     training = [module for module in model.modules() if module.training]
     model.eval()
@@ -154,30 +142,29 @@ def eval_mode(model: Model) -> Iterator[None]:
 
 
 def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"]:
-    """Log-probabilities, in at least 32 bits: sums of them need more than 16.
-
-    The logits are of 16 bits if the model is, or computes under ``torch.autocast``.
-    """
+    """Log-probabilities, in at least 32 bits: sums of them need more than 16."""
     return logits.log_softmax(-1, torch.promote_types(logits.dtype, torch.float32))
 
 
 def next_log_probs(
-    model: Model, tokens: Int[Tensor, " rows"], cache: Any, bos_id: int
+    logits: Float[Tensor, "rows vocab"],
+    never: tuple[int, ...],
+    eos_id: int,
+    at_limit: Bool[Tensor, " sentences"] | None,
 ) -> Float[Tensor, "rows vocab"]:
-    """Log-probabilities of each hypothesis's next token, -inf for padding and bos."""
-    log_probs = log_softmax(model.decode_step(tokens, cache))
-    log_probs[:, model.config.pad_id] = -math.inf
-    log_probs[:, bos_id] = -math.inf
+    """Log-probabilities of each hypothesis's next token, -inf for those never written.
+
+    A sentence at its limit may only end; None: no sentence is.
+    """
+    log_probs = log_softmax(logits)
+    for token in never:
+        log_probs[:, token] = -math.inf
+    if at_limit is not None:
+        rows = at_limit.repeat_interleave(len(logits) // len(at_limit))
+        end = log_probs[:, eos_id].clone()
+        log_probs.masked_fill_(rows[:, None], -math.inf)
+        log_probs[:, eos_id] = end
     return log_probs
-
-
-def force_end(
-    log_probs: Float[Tensor, "rows vocab"], rows: Bool[Tensor, " rows"], eos_id: int
-) -> None:
-    """In rows that have reached their limit, allow only the end token, in place."""
-    end = log_probs[:, eos_id].clone()
-    log_probs.masked_fill_(rows[:, None], -math.inf)
-    log_probs[:, eos_id] = end
 
 
 def refuse_nan(scores: Float[Tensor, "..."]) -> None:

@@ -129,8 +129,8 @@ class TransformerConfig:
     @classmethod
     def tiny(cls, **changes: Any) -> "TransformerConfig":
         """A model that trains in minutes on one core: not in the paper."""
-        sizes = {"vocab_size": 1000, "d_model": 128, "d_ff": 256, "num_heads": 4}
-        sizes |= {"num_encoder_layers": 2, "num_decoder_layers": 2}
+        sizes: dict[str, Any] = {"vocab_size": 1000, "d_model": 128, "d_ff": 256}
+        sizes |= {"num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2}
         return cls(**(sizes | changes))
 
     @classmethod
