@@ -146,9 +146,8 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
             " " * indent + "".join(f"{c:>{_CELL - _width(c)}} " for c in characters)
             for characters in upright
         ]
-        for label, weights in zip(
-            rows, attention.weights[:, part].tolist(), strict=True
-        ):
+        shares = attention.weights[:, part].tolist()
+        for label, weights in zip(rows, shares, strict=True):
             label += " " * (indent - _width(label))
             lines.append(label + "".join(map(_cell, weights)))
         pages.append("\n".join(line.rstrip() for line in lines))

@@ -15,9 +15,7 @@ K finished outputs alone are no reason to stop, although several toolkits stop t
 confident model's second to fourth choices may be end tokens at early positions, and
 then the sentence itself would never be finished. A search stops earlier if nothing can
 change any more, since an unfinished output with log-probability p never scores more
-than p / lp(longest allowed length).
-
-With K = 1 this is greedy search; with K at least the number of all outputs, exhaustive.
+than p / lp(longest allowed length). With K = 1 this is greedy search.
 """
 
 import math
@@ -55,8 +53,6 @@ def beam_search(
 
     $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
 
-    with the penalty of `gnmt_length_penalty`.
-
     Args:
         model: A `Transformer`, or a model with its decoding methods. The source is
             moved to its device.
@@ -64,7 +60,7 @@ def beam_search(
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
         beam_size: K, the unfinished outputs that are kept at each step.
-        length_penalty: α; 0 ranks by log-probability alone, more favours long outputs.
+        length_penalty: α of `gnmt_length_penalty`; 0 ranks by log-probability alone.
         extra_length: An output may have this many tokens more than its input.
         max_length: None, or a limit for every output, its end token included.
 
@@ -109,17 +105,11 @@ def beam_search_n_best(
             search ends at the limit.
 
     Paper: §6.1.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> source, ends = torch.tensor([[5, 6, 2]]), {"bos_id": 1, "eos_id": 2}
-    >>> [found] = beam_search_n_best(model, source, num_best=3, max_length=8, **ends)
-    >>> found == sorted(found, key=lambda one: one.score, reverse=True)
-    True
     """
     if not isinstance(beam_size, int) or not 1 <= num_best <= beam_size:
         raise InputError(
-            f"beam_size must be a whole number, at least 1, and num_best from 1 to it, "
-            f"not {beam_size} and {num_best}."
+            "beam_size must be a whole number, at least 1, and num_best from 1 to "
+            f"beam_size, not {beam_size} and {num_best}."
         )
     if not 0.0 <= length_penalty <= 10.0:
         raise InputError(f"length_penalty must be from 0 to 10, not {length_penalty}.")
@@ -136,15 +126,13 @@ def beam_search_n_best(
     count = torch.zeros(len(source), device=device)  # of finished outputs
     best = torch.full((len(source), num_best), -math.inf, device=device)  # their scores
     tokens = source.new_full((len(source),), bos_id)  # (sentences·width,)
-    never = model.config.pad_id, bos_id
     with eval_mode(model):
         cache = model.init_decode(source)
         while len(sentences):
             # 1. Extend every output by every token.
             width, length = written.size(1), written.size(2) + 1
             at_limit = limits <= length if length >= first_limit else None
-            logits = model.decode_step(tokens, cache)
-            log_probs = next_log_probs(logits, never, eos_id, at_limit)
+            log_probs = next_log_probs(model, tokens, cache, (bos_id, eos_id), at_limit)
             totals, parents, tokens = _best_extensions(log_probs, beam, 2 * beam_size)
 
             # 2. Those of the best beam_size that end are finished.

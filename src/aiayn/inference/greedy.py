@@ -69,14 +69,12 @@ def greedy_search(
     written = source.new_empty(len(source), 0)  # (sentences, length)
     tokens = source.new_full((len(source),), bos_id)  # (sentences,)
     first_limit, totals = int(limits.min()), 0.0
-    never = model.config.pad_id, bos_id
     with eval_mode(model):
         cache = model.init_decode(source)
         while len(sentences):
             length = written.size(1) + 1
             at_limit = limits <= length if length >= first_limit else None
-            logits = model.decode_step(tokens, cache)
-            log_probs = next_log_probs(logits, never, eos_id, at_limit)
+            log_probs = next_log_probs(model, tokens, cache, (bos_id, eos_id), at_limit)
             best, tokens = log_probs.max(dim=-1)  # both (sentences,)
             totals = totals + best
             ended = (tokens == eos_id) | (best == -math.inf)

@@ -34,15 +34,14 @@ def translate(
     batch_tokens: int = 2048,
     first_line: int = 1,
 ) -> list[str]:
-    """Translate sentences, one a line.
+    """Translate sentences, one a line; as many translations come, in the same order.
 
     Under ``torch.autocast`` the model computes in 16 bits, and scores are summed in 32.
 
     Args:
         lines: Sentences. One that is empty, or nothing but white space and control
             characters, has an empty translation.
-        model: A `Transformer`, or another that `beam_search` takes, on whichever
-            device it should run.
+        model: A `Transformer`, or another that `beam_search` takes, on any device.
         tokenizer: The one that the model was trained with.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: α of the length penalty.
@@ -51,12 +50,9 @@ def translate(
         batch_tokens: Source pieces translated at once, padding included.
         first_line: Number of the first line, for messages.
 
-    Returns:
-        As many translations, in the same order.
-
     Raises:
-        InputError: A line is too long or no text (the message names it, and nothing has
-            been translated yet), or the tokenizer is not the model's.
+        InputError: A line is too long or no text (before any is translated), or the
+            tokenizer is not the model's.
 
     Paper: §6.1.
 

@@ -31,8 +31,7 @@ def scaled_dot_product_attention(
         key: What each position answers to.
         value: What each position has to give.
         mask: True where a query may attend to a key, of as many dimensions as the
-            scores, or of two, which are (queries, keys) and never (batch, keys), also
-            where the sizes are equal; None: everywhere.
+            scores, or (queries, keys); None: everywhere.
 
     Raises:
         InputError: Their shapes do not fit together, or the mask is not boolean.
@@ -156,16 +155,13 @@ class MultiHeadAttention(nn.Module):
             query: The sequence that attends.
             key: The sequence that is attended to. None: what the cache holds.
             value: What is averaged, nearly always the same tensor as key.
-            mask: True where a query may attend to a key, of four dimensions that
-                broadcast to (batch, heads, queries, keys), or of two, which are
-                (queries, keys) and never (batch, keys), also where the sizes are equal.
+            mask: True where a query may attend to a key: (queries, keys), or four
+                dimensions that broadcast to (batch, heads, queries, keys).
             need_weights: Return the attention weights as well.
-            cache: Keys and values of earlier positions. Those of this call are
-                appended, and the queries attend to all of them.
+            cache: Of earlier positions; those of this call are appended.
 
         Returns:
-            The output; and the weights (batch, heads, queries, keys), as they are
-            before dropout, or None.
+            The output, and the weights (batch, heads, queries, keys) or None.
         """
         _check_sequences(self.query_projection.in_features, query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
@@ -178,10 +174,7 @@ class MultiHeadAttention(nn.Module):
         return split_heads(self.query_projection(query), self.num_heads)
 
     def project_kv(self, key, value, cache: Any = None) -> Any:
-        """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
-
-        With a cache they are appended to it, and all that it then holds is returned.
-        """
+        """Each head's keys (batch, heads, keys, d_k) and values, with those cached."""
         if key is None:
             return cache.keys, cache.values
         keys = split_heads(self.key_projection(key), self.num_heads)

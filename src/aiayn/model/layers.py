@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.attention import MultiHeadAttention
-from aiayn.model.cache import KVCache, LayerCache
+from aiayn.model.cache import KVCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.masks import Mask
 from aiayn.model.rotary import RotaryAttention
@@ -26,8 +26,7 @@ class PositionwiseFeedForward(nn.Module):
     $$\mathrm{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2$$
 
     with $W_1 ∈ ℝ^{d_\text{model} × d_\text{ff}}$ and
-    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$. It combines the features of one position
-    and never those of different positions.
+    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$.
 
     Args:
         d_model: Width of inputs and outputs.
@@ -173,9 +172,8 @@ class DecoderLayer(nn.Module):
 
     >>> config = TransformerConfig.tiny()
     >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
-    >>> output, _, cross = DecoderLayer(config)(
-    ...     y, memory, causal_mask(3), need_weights=True
-    ... )
+    >>> layer, mask = DecoderLayer(config), causal_mask(3)
+    >>> output, _, cross = layer(y, memory, mask, need_weights=True)
     >>> output.shape == y.shape, cross.shape  # 4 heads, 3 queries, 5 keys
     (True, torch.Size([1, 4, 3, 5]))
     """
@@ -196,7 +194,7 @@ class DecoderLayer(nn.Module):
         target_mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
-        cache: LayerCache | None = None,
+        cache: tuple[KVCache, KVCache] | None = None,
     ) -> tuple[Float[Tensor, "batch target_length d_model"], Any, Any]:
         """The output; the weights of self-attention and of cross-attention, or None.
 
@@ -206,17 +204,18 @@ class DecoderLayer(nn.Module):
             target_mask: True where a target position may attend to another.
             memory_mask: True where a target position may attend to the source.
             need_weights: Return the attention weights too.
-            cache: What `init_cache` made of the encoder's output.
+            cache: What `DecoderCache` keeps for this layer.
         """
-        written = None if cache is None else cache.written
-        kept: Any = None if cache is None else cache.memory
+        written, kept = cache or (None, None)
 
         def attend_to_target(x: Tensor) -> tuple[Tensor, Any]:
             return self.self_attention(x, x, x, target_mask, need_weights, written)
 
         def attend_to_memory(x: Tensor) -> tuple[Tensor, Any]:
-            # With a cache, the hypotheses of a sentence are queries of one attention.
-            queries = x if kept is None else x.reshape(len(kept.keys), -1, x.size(2))
+            queries = x
+            if kept is not None and kept.keys is not None:
+                # The hypotheses of a sentence are the queries of one attention.
+                queries = x.reshape(len(kept.keys), -1, x.size(2))
             update, weights = self.cross_attention(
                 queries, memory, memory, memory_mask, need_weights, kept
             )
@@ -227,29 +226,14 @@ class DecoderLayer(nn.Module):
         x, _ = self.feed_forward_residual(x, lambda x: (self.feed_forward(x), None))
         return x, self_weights, cross_weights
 
-    def init_cache(
-        self, memory: Float[Tensor, "sentences source_length d_model"]
-    ) -> LayerCache:
-        """Compute the keys and values of the memory once for all decoding steps."""
-        keys, values = self.cross_attention.project_kv(memory, memory)
-        return LayerCache(KVCache(), KVCache(keys.contiguous(), values.contiguous()))
-
 
 class Encoder(nn.Module):
-    r"""A stack of encoder layers.
-
-    $$z = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(x)) …)$$
+    """A stack of encoder layers, each of which reads the output of the one before.
 
     Args:
         config: The sizes of the model.
 
     Paper: §3.1.
-
-    >>> config = TransformerConfig.tiny()
-    >>> x = torch.randn(1, 5, config.d_model)  # embedded words, positions added
-    >>> memory, _ = Encoder(config)(x)
-    >>> memory.shape == x.shape
-    True
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -273,20 +257,12 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    r"""A stack of decoder layers. Every layer attends to the same memory.
-
-    $$s = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(y, z), z) …, z)$$
+    """A stack of decoder layers. Every layer attends to the same memory.
 
     Args:
         config: The sizes of the model.
 
     Paper: §3.1.
-
-    >>> config = TransformerConfig.tiny()
-    >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
-    >>> hidden_states, _, _ = Decoder(config)(y, memory, causal_mask(3))
-    >>> hidden_states.shape == y.shape
-    True
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -302,7 +278,7 @@ class Decoder(nn.Module):
         target_mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
-        caches: list[LayerCache] | None = None,
+        caches: list[tuple[KVCache, KVCache]] | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The hidden states, and each layer's weights, if they are asked for."""
         all_self, all_cross = [], []

@@ -1,10 +1,9 @@
 """§3.1 and §3.2.3: which query may attend to which key.
 
 A mask is a boolean tensor, True where a query may attend to a key, as in
-`torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere
-else; they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``. A
-mask of two dimensions is always (queries, keys), also where a batch has as many
-sentences as queries, so that one of (batch, keys) cannot be told from it.
+`torch.nn.functional.scaled_dot_product_attention`. Masks combine with ``&`` and
+broadcast against ``(batch, heads, queries, keys)``. One of two dimensions is always
+(queries, keys), never (batch, keys), also where the sizes are equal.
 """
 
 import torch
@@ -29,12 +28,8 @@ def causal_mask(
         length: Number of positions.
         device: Where to make the mask.
 
-    Returns:
-        The lower triangle, diagonal included.
-
     Paper: §3.1, 'predictions for position i can depend only on the known outputs at
-    positions less than i': the decoder's input is shifted by one, so position i of the
-    input *is* output i - 1.
+    positions less than i': position i of the decoder's input *is* output i - 1.
 
     >>> causal_mask(3).int()
     tensor([[1, 0, 0],
@@ -57,9 +52,6 @@ def padding_mask(
 
     Raises:
         InputError: tokens is no batch of rows.
-
-    Returns:
-        A mask for every head and every query of a sentence alike.
 
     Not in the paper, which does not speak of padding.
 

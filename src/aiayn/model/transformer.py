@@ -1,10 +1,8 @@
 """§3.1, Figure 1: the Transformer, which joins encoder and decoder.
 
-The paper does not mention padding: here the sentences of a batch are padded to one
-length, and nothing attends to padding.
+The paper does not mention padding; here nothing attends to it.
 """
 
-from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 import torch
@@ -13,10 +11,10 @@ from torch import Tensor, nn
 
 from aiayn.errors import InputError
 from aiayn.model.attention_weights import AttentionWeights
-from aiayn.model.cache import DecoderCache
+from aiayn.model.cache import DecoderCache, KVCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.layers import Decoder, DecoderLayer, Encoder
+from aiayn.model.layers import Decoder, Encoder
 from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
@@ -33,8 +31,7 @@ def shift_right(
 
     $$(y_1, …, y_m) ↦ (\mathrm{bos}, y_1, …, y_{m-1})$$
 
-    Position i of the result holds token i - 1 of the target. So the position that
-    predicts token i has not read it.
+    So the position that predicts token i has not read it.
 
     Args:
         target: The tokens to predict.
@@ -116,8 +113,6 @@ class Transformer(nn.Module):
         """The decoder's last hidden states, which `logits` scores.
 
         Args:
-            source: As in `forward`.
-            target: As in `forward`.
             source_mask: What the source may attend to; None: all but padding.
             target_mask: What the target may attend to; None: no later position.
             memory_mask: What the target may attend to in the source, as source_mask.
@@ -179,8 +174,10 @@ class Transformer(nn.Module):
         """Encode the source, and return the cache for decoding it step by step."""
         _refuse_early_padding(source, self.config.pad_id, "source")
         memory = self.encode(source)
-        layers = cast(Iterable[DecoderLayer], self.decoder.layers)
-        caches = [layer.init_cache(memory) for layer in layers]
+        caches = []
+        for layer in cast(Any, self.decoder.layers):
+            keys, values = layer.cross_attention.project_kv(memory, memory)
+            caches.append((KVCache(), KVCache(keys.contiguous(), values.contiguous())))
         return DecoderCache(caches, padding_mask(source, self.config.pad_id))
 
     def decode_step(
@@ -189,14 +186,13 @@ class Transformer(nn.Module):
         """Read one token a hypothesis, and return the logits of the next one.
 
         Args:
-            tokens: The newest token of each hypothesis. There may be several of each
-                sentence, and equally many of all.
+            tokens: The newest token of each hypothesis, equally many of each sentence.
             cache: What `init_decode` returned; it is extended in place.
         """
         x = self._embed("target", tokens[:, None], start=cache.length)
         # The newest position may attend to all written ones: no causal mask is needed.
-        masks = None, cache.memory_mask
-        hidden_states, _, _ = self.decoder(x, None, *masks, caches=cache.layers)
+        given = None, None, cache.memory_mask
+        hidden_states, _, _ = self.decoder(x, *given, caches=cache.layers)
         cache.length += 1
         return self.logits(hidden_states[:, 0])
 
