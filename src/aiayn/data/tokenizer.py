@@ -40,6 +40,9 @@ def normalise(text: str) -> str:
     was typed. Nothing else changes: NFKC, sentencepiece's default, would turn m² into
     m2.
 
+    Args:
+        text: Any text.
+
     Raises:
         InputError: It is no text, as an empty cell of a table is none.
 

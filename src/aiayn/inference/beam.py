@@ -145,13 +145,9 @@ def beam_search_n_best(
                 best = torch.cat([best, reached], dim=1).topk(num_best)[0]
                 count = count + ended.sum(dim=1)
                 rows = ended.nonzero()[:, 0]  # (ended,)
-                for sentence, *fields in zip(
-                    sentences[rows].tolist(),
-                    written[rows, parents[ended]].tolist(),
-                    totals[ended].tolist(),
-                    scores[ended].tolist(),
-                    strict=True,
-                ):
+                columns = [sentences[rows], written[rows, parents[ended]]]
+                columns += [totals[ended], scores[ended]]
+                for sentence, *fields in zip(*map(Tensor.tolist, columns), strict=True):
                     finished[sentence].append(Hypothesis(*fields))
 
             # The beam goes on with the best beam_size that do not end. A slot that is
@@ -185,10 +181,7 @@ def beam_search_n_best(
                 rows[going[:, 0]] for rows in (sentences, limits, beam, count, best)
             )
             tokens = tokens.flatten()
-    return [
-        sorted(outputs, key=lambda one: one.score, reverse=True)[:num_best]
-        for outputs in finished
-    ]
+    return [sorted(found, key=lambda one: -one.score)[:num_best] for found in finished]
 
 
 def _best_extensions(

@@ -80,12 +80,8 @@ def greedy_search(
             ended = (tokens == eos_id) | (best == -math.inf)
             if ended.any():
                 refuse_nan(totals)
-                for sentence, output, total in zip(
-                    sentences[ended].tolist(),
-                    written[ended].tolist(),
-                    totals[ended].tolist(),
-                    strict=True,
-                ):
+                columns = (x[ended].tolist() for x in (sentences, written, totals))
+                for sentence, output, total in zip(*columns, strict=True):
                     found[sentence] = Hypothesis(output, total, total)
                 keep = (~ended).nonzero()[:, 0]
                 sentences, written, tokens, totals, limits = (

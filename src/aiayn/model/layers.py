@@ -142,13 +142,7 @@ class EncoderLayer(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch length d_model"], Tensor | None]:
-        """The output, and the weights (batch, heads, length, length) or None.
-
-        Args:
-            x: The sequence.
-            mask: True where a query may attend to a key.
-            need_weights: Return the attention weights too.
-        """
+        """The output, and the weights (batch, heads, length, length) or None."""
         x, weights = self.self_attention_residual(
             x, lambda x: self.self_attention(x, x, x, mask, need_weights)
         )
@@ -234,6 +228,10 @@ class Encoder(nn.Module):
         config: The sizes of the model.
 
     Paper: §3.1.
+
+    >>> memory, _ = Encoder(TransformerConfig.tiny())(torch.randn(1, 5, 128))
+    >>> memory.shape
+    torch.Size([1, 5, 128])
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -263,6 +261,11 @@ class Decoder(nn.Module):
         config: The sizes of the model.
 
     Paper: §3.1.
+
+    >>> decoder, y = Decoder(TransformerConfig.tiny()), torch.randn(1, 3, 128)
+    >>> hidden_states, _, _ = decoder(y, torch.randn(1, 5, 128), causal_mask(3))
+    >>> hidden_states.shape
+    torch.Size([1, 3, 128])
     """
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -227,9 +227,7 @@ class Transformer(nn.Module):
             memory_mask = padding_mask(source, self.config.pad_id)
         return self.decoder(x, memory, target_mask, memory_mask, need_weights)
 
-    def _embed(
-        self, use: Literal["source", "target"], tokens: Tensor, **where: Any
-    ) -> Tensor:
+    def _embed(self, use: Any, tokens: Tensor, **where: Any) -> Tensor:
         """Embed tokens, add their positions, and apply dropout (paper: §5.4)."""
         whole = tokens.dtype in (torch.int32, torch.int64)
         if tokens.dim() != 2 or not whole or not tokens.size(1):
