@@ -11,7 +11,7 @@ import torch
 
 import aiayn
 import aiayn_book
-from aiayn.data import embedded
+from aiayn.data.grammar import corpus as embedded
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig, train
 

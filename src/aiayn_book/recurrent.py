@@ -23,7 +23,7 @@ from aiayn.model.additive import additive_attention
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.masks import padding_mask
 from aiayn.model.validation import (
-    check_flags,
+    check_choice,
     check_pad_id,
     check_rates,
     check_sizes,
@@ -62,7 +62,7 @@ class RecurrentConfig:
         check_sizes(1, vocab_size=self.vocab_size, d_model=self.d_model)
         check_rates(dropout=self.dropout)
         check_pad_id(self.pad_id, self.vocab_size)
-        check_flags(attention=self.attention)
+        check_choice("attention", self.attention, True, False)
 
 
 @dataclass

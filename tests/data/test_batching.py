@@ -99,7 +99,7 @@ def tokenizer():
 
 
 def test_every_line_ends_in_eos(tokenizer, monkeypatch):
-    monkeypatch.setattr("aiayn.data.encoding.CHUNK", 2)  # the last chunk is short
+    monkeypatch.setattr("aiayn.data.ragged.CHUNK", 2)  # the last chunk is short
     lines = ["a", "b a", "", "c c c", "a b"]
     rows = encode_lines(iter(lines), tokenizer)
     expected = [[*tokenizer.encode(line), EOS_ID] for line in lines]

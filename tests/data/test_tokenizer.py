@@ -62,7 +62,7 @@ def test_one_text_is_no_list_of_sentences(tokenizer):
         lambda: tokenizer.encode_batch("ab"),
         lambda: encode_lines("ab", tokenizer),
     ):
-        with pytest.raises(InputError, match="not a text"):
+        with pytest.raises(InputError, match=r"give \[text\]"):
             use()
 
 

@@ -26,23 +26,15 @@ MODELS = {
     "recurrent": lambda: RecurrentTranslator(RecurrentConfig(vocab_size=30)),
 }
 GOOD = torch.tensor([[5, 6, 2]])
+NO_IDS = (
+    "{} must hold token ids (int64) of shape (batch, length), at least one in each "
+    "row, not torch."
+)
 BAD = {
-    "a row, not a batch": (
-        GOOD[0],
-        "{} must hold token ids (int64) of shape (batch, length), not torch.int64 of "
-        "shape (3,).",
-    ),
-    "floats": (
-        GOOD.float(),
-        "{} must hold token ids (int64) of shape (batch, length), not torch.float32 of "
-        "shape (1, 3).",
-    ),
-    "booleans": (
-        GOOD.bool(),
-        "{} must hold token ids (int64) of shape (batch, length), not torch.bool of "
-        "shape (1, 3).",
-    ),
-    "no tokens": (GOOD[:, :0], "{} is empty: every row needs at least one token."),
+    "a row, not a batch": (GOOD[0], NO_IDS + "int64 of shape (3,)."),
+    "floats": (GOOD.float(), NO_IDS + "float32 of shape (1, 3)."),
+    "booleans": (GOOD.bool(), NO_IDS + "bool of shape (1, 3)."),
+    "no tokens": (GOOD[:, :0], NO_IDS + "int64 of shape (1, 0)."),
     "a token too large": (
         GOOD + 24,
         "There is a token id 30, but vocab_size = 30 allows 0 to 29: cut the text into "
@@ -76,12 +68,10 @@ def test_bad_tokens_get_a_sentence_that_names_the_argument(name, tokens, sentenc
 def test_rows_that_do_not_pair_get_a_sentence(name):
     """Two sources and four targets would otherwise pass for two hypotheses each."""
     model = MODELS[name]()
-    with pytest.raises(InputError, match="target has 4 rows and source 2: give one"):
+    with pytest.raises(InputError, match=r"\(4, 3\), .*\(2, 3\) do not belong"):
         model(GOOD.expand(2, 3), GOOD.expand(4, 3))
     memory = model.encode(GOOD)
-    with pytest.raises(
-        InputError, match=r"memory is of \(1, 3\) positions, but source of \(1, 2\)"
-    ):
+    with pytest.raises(InputError, match=r"\(1, 2\) do not belong .* the memory that"):
         model.decode(GOOD, memory, GOOD[:, :2])
 
 
@@ -112,9 +102,24 @@ def test_a_mask_of_numbers_gets_a_sentence(form, kind, need_weights):
 
 QUERY, MEMORY = torch.randn(3, 4, 8), torch.randn(3, 5, 8)
 BAD_SHAPES = {
-    "a query of another batch size": (QUERY[:1], MEMORY, None, "as many sentences"),
-    "a memory of another batch size": (QUERY, MEMORY[:1], None, "as many sentences"),
-    "no dimension of a batch": (QUERY[0], MEMORY[0], None, "(batch, length, d_model)"),
+    "a query of another batch size": (
+        QUERY[:1],
+        MEMORY,
+        None,
+        "(1, 4, 8), (3, 5, 8)",
+    ),
+    "a memory of another batch size": (
+        QUERY,
+        MEMORY[:1],
+        None,
+        "(3, 4, 8), (1, 5, 8)",
+    ),
+    "no dimension of a batch": (
+        QUERY[0],
+        MEMORY[0],
+        None,
+        "(x[None] for one sentence)",
+    ),
     "a mask of (batch, keys)": (
         QUERY,
         MEMORY,
@@ -150,17 +155,22 @@ BAD_SHAPES = {
         QUERY[0],
         MEMORY,
         None,
-        "must be of shape (batch, length, d_model), not (4, 8), (3, 5, 8)",
+        "of shapes (4, 8), (3, 5, 8), (3, 5, 8) do not fit together",
     ),
-    "a vector": (QUERY[0, 0], MEMORY, None, "(batch, length, d_model), not (8,)"),
-    "another width": (QUERY[..., :7], MEMORY, None, "must be of width d_model = 8"),
+    "a vector": (QUERY[0, 0], MEMORY, None, "of shapes (8,), (3, 5, 8)"),
+    "another width": (
+        QUERY[..., :7],
+        MEMORY,
+        None,
+        "(batch, length, d_model = 8)",
+    ),
     "another width of the memory": (
         QUERY,
         MEMORY[..., :1],
         None,
-        "must be of width d_model = 8",
+        "(3, 4, 8), (3, 5, 1), (3, 5, 1) do not fit",
     ),
-    "a mask that is a list": (QUERY, MEMORY, [[True] * 5] * 4, "of the type list"),
+    "a mask that is a list": (QUERY, MEMORY, [[True] * 5] * 4, "this one is of list"),
 }
 
 
@@ -224,8 +234,18 @@ BAD_FOR_FUNCTIONS = {
     "a vector": (QUERY[0, 0], MEMORY, MEMORY, "must be of shape (…, length, width)"),
     "another batch size": (QUERY[:2], MEMORY, MEMORY, "must be equal or 1"),
     "another batch size of values": (QUERY, MEMORY, MEMORY[:2], "must be equal or 1"),
-    "another width": (QUERY[..., :7], MEMORY, MEMORY, "of the same width"),
-    "a width of one": (QUERY[..., :1], MEMORY, MEMORY, "of the same width"),
+    "another width": (
+        QUERY[..., :7],
+        MEMORY,
+        MEMORY,
+        "key of the same width",
+    ),
+    "a width of one": (
+        QUERY[..., :1],
+        MEMORY,
+        MEMORY,
+        "key of the same width",
+    ),
     "fewer values": (QUERY, MEMORY, MEMORY[:, :4], "one value for each key"),
     "one value": (QUERY, MEMORY, MEMORY[:, :1], "one value for each key"),
 }

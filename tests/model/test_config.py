@@ -171,7 +171,7 @@ def test_a_preset_takes_changes_and_stays_frozen():
         ({"norm": "middle"}, "norm must be 'post' or 'pre', not 'middle'."),
         (
             {"positions": "none"},
-            "positions must be 'sinusoidal', 'learned' or 'rotary', not 'none'.",
+            "positions must be 'sinusoidal' or 'learned' or 'rotary', not 'none'.",
         ),
         (
             {"num_heads": 3, "d_k": 8},

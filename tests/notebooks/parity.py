@@ -27,7 +27,7 @@ MEANT = re.compile(r"^[ \t]*#[ \t]*parity.*", re.MULTILINE | re.IGNORECASE)
 # The library chooses its self-attention by the configuration, and a text does not.
 TEXTS_NAMES = {"_self_attention": "_attention"}
 # The question before what is done for float16 alone.
-GUARD = re.compile(r"\w+\.dtype == torch\.float16")
+GUARD = re.compile(r"\w+\.dtype == torch\.float16|TYPE_CHECKING")
 # A call that only refuses bad arguments.
 CHECK = re.compile(r"_?check_\w+\(.*\)", re.DOTALL)
 

@@ -7,12 +7,10 @@ join short pairs to long rows before that.
 
 from aiayn.data.batching import Batch, TokenBatches
 from aiayn.data.corpora import CORPORA, Corpus, load_corpus
-from aiayn.data.encoding import encode_lines
 from aiayn.data.packing import pack_pairs
 from aiayn.data.pairs import EncodedPairs, encode_pairs
 from aiayn.data.parallel import ParallelText, read_parallel
-from aiayn.data.ragged import RaggedTokens
-from aiayn.data.rectangles import map_batches
+from aiayn.data.ragged import RaggedTokens, encode_lines, map_batches
 from aiayn.data.text import MemmapLines, read_lines, read_stream
 from aiayn.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, normalise
 from aiayn.data.trees import TREES

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from aiayn.data.pairs import EncodedPairs
-from aiayn.data.rectangles import cut
+from aiayn.data.ragged import cut
 from aiayn.data.segments import positions_within, segment_ids, shift_right_packed
 from aiayn.data.tokenizer import EOS_ID, PAD_ID
 from aiayn.errors import InputError

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aiayn.data import embedded, multi30k, tatoeba, wmt14
+from aiayn.data import multi30k, tatoeba, wmt14
+from aiayn.data.grammar import corpus as embedded
 from aiayn.data.parallel import ParallelText, read_parallel
 from aiayn.errors import InputError
 

@@ -6,9 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from aiayn.data.encoding import encode_lines
 from aiayn.data.parallel import ParallelText
-from aiayn.data.ragged import RaggedTokens
+from aiayn.data.ragged import RaggedTokens, encode_lines
 from aiayn.data.tokenizer import Tokenizer
 from aiayn.errors import InputError
 

@@ -1,8 +1,7 @@
 """§5.1: 'byte-pair encoding, which has a shared source-target vocabulary'.
 
-sentencepiece cuts a text into the pieces of a vocabulary. It is learned from both
-languages together (`aiayn.data.vocabulary`), so that one embedding matrix serves the
-encoder, the decoder and the softmax (§3.4).
+sentencepiece cuts a text into the pieces of a vocabulary, which is learned from both
+languages together, so that one embedding matrix serves all three uses (§3.4).
 """
 
 import hashlib
@@ -25,11 +24,8 @@ EOS_ID = 2
 UNK_ID = 3
 """Stands for a character that the vocabulary does not have. Not in the paper."""
 
-# What the unknown token is decoded to.
-UNKNOWN_AS = "⁇"
-
-# Ten times what the largest vocabularies need.
-MAX_MODEL_BYTES = 16 * 2**20
+UNKNOWN_AS = "⁇"  # what the unknown token is decoded to
+MAX_MODEL_BYTES = 16 * 2**20  # ten times what the largest vocabularies need
 
 # White space, control characters, and the mark by which sentencepiece writes a space.
 _GAPS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2581]+")
@@ -66,28 +62,17 @@ def checked_lines(
 ) -> Iterator[str]:
     """The same lines, where nothing but text may stand among them.
 
-    A list, a generator, a column of pandas: anything that gives one sentence after the
-    other. A string would give its letters, and a table the names of its columns.
-
-    Args:
-        lines: Sentences.
-        name: What messages call them.
-        first_line: Number of the first, for messages.
+    A string would give its letters, and a table the names of its columns.
 
     Raises:
         InputError: It is no sequence of lines (at once), or a line is no text (when it
             is read).
     """
-    if isinstance(lines, str):
-        raise InputError(
-            f"{name} must be a list of sentences, not a text: give [text]."
-        )
-    table = getattr(lines, "ndim", 1) != 1
-    no_order = isinstance(lines, Mapping | set | frozenset | bytes)
-    if table or no_order or not isinstance(lines, Iterable):
+    listed = isinstance(lines, Iterable) and getattr(lines, "ndim", 1) == 1
+    if not listed or isinstance(lines, str | bytes | Mapping | set | frozenset):
         raise InputError(
             f"{name} must be a list of sentences, or one column of a table, not "
-            f"{describe_value(lines)}."
+            f"{describe_value(lines)}; of one sentence, give [text]."
         )
     return (
         line if isinstance(line, str) else refuse_line(line, f"Line {number} of {name}")
@@ -99,9 +84,8 @@ class Tokenizer:
     """Text to the ids of word pieces and back, with one vocabulary for both languages.
 
     ``decode(encode(text)) == normalise(text)`` if every character of the text is in the
-    vocabulary, which ▅, sentencepiece's own mark, never is. Other characters become the
-    unknown token, decoded as ⁇, unless the tokenizer was trained with byte_fallback,
-    which spells them as bytes.
+    vocabulary, which ▅, sentencepiece's own mark, never is. Others become the unknown
+    token, decoded as ⁇; or with byte_fallback they are spelled as bytes.
 
     Args:
         model: A serialised sentencepiece model, which `train` and `load` give.
@@ -137,12 +121,8 @@ class Tokenizer:
                 "it is damaged or no sentencepiece model "
                 f"({str(error).strip().rstrip('.')}); save or train it again."
             ) from error
-        special = [
-            processor.pad_id(),
-            processor.bos_id(),
-            processor.eos_id(),
-            processor.unk_id(),
-        ]
+        special = [processor.pad_id(), processor.bos_id()]
+        special += [processor.eos_id(), processor.unk_id()]
         if special != [PAD_ID, BOS_ID, EOS_ID, UNK_ID]:
             raise InputError(
                 "it is a tokenizer of another kind: its ids of padding, start, end and "
@@ -171,19 +151,16 @@ class Tokenizer:
                 ignored.
             vocab_size: Number of entries, the four special tokens included.
             byte_fallback: Spend 256 entries on single bytes, so that no text is
-                unknown. Off by default: they take a large part of a small vocabulary,
-                and a character that was never seen in training has no translation.
+                unknown; a character never seen in training has no translation anyway.
             character_coverage: Share of the running characters, from 0.98 to 1, that
                 get an entry of their own; the rest, the rarest, are unknown or
                 spelled as bytes.
             whole_symbols: Allow pieces of letters and punctuation together, such as the
                 `(NP` of a linearised tree; otherwise they are always separated.
-            max_lines: Use a random sample if there are more lines than these.
-            seed: Decides the sample.
+            max_lines: Of more lines than these, a random sample that seed decides.
 
         Raises:
-            InputError: A line is no text, or all are empty; or vocab_size is too large
-                or too small for them.
+            InputError: A line is no text, all are empty, or vocab_size does not suit.
         """
         from aiayn.data.vocabulary import learn_vocabulary, random_sample
 
@@ -212,11 +189,7 @@ class Tokenizer:
             raise InputError(f"{path} cannot be used: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the tokenizer to a file that sentencepiece can read too, atomically.
-
-        Raises:
-            InputError: It cannot be written; an older file is then unchanged.
-        """
+        """Write a file that sentencepiece can read too; or leave an older one as is."""
         with write_atomically(expand(path)) as stream:
             stream.write(self._model)
 
@@ -235,20 +208,12 @@ class Tokenizer:
         return self._processor.encode(normalise(text))
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """`encode` for many texts, which is faster than one by one.
-
-        Raises:
-            InputError: texts is one text, or holds something else than texts.
-        """
+        """`encode` for many texts, which is faster than one by one."""
         texts = checked_lines(texts, "texts")
         return self._processor.encode([normalise(text) for text in texts])
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of a sequence of ids; padding, BOS and EOS are left out.
-
-        Raises:
-            InputError: An id is not in the vocabulary.
-        """
+        """The text of ids of the vocabulary; padding, BOS and EOS are left out."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, batch: Iterable[Sequence[int]]) -> list[str]:

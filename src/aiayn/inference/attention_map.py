@@ -6,6 +6,7 @@ source (§3.2.3) has been drawn for translation since Bahdanau et al. (2015).
 
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -43,10 +44,8 @@ def cross_attention_map(
     layer: int | None = None,
     head: int | None = None,
     translation: str | None = None,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
-    extra_length: int = 50,
     first_line: int = 1,
+    **options: Any,
 ) -> AttentionMap:
     """Translate a sentence and return the decoder's attention to it.
 
@@ -58,10 +57,8 @@ def cross_attention_map(
             None: the mean over all of them.
         head: A head, likewise counted from 1; None: the mean over all of them.
         translation: The text that the decoder predicts; None: the model's own.
-        beam_size: Of the search for the model's own translation.
-        length_penalty: Likewise.
-        extra_length: Likewise.
         first_line: Number of the line, for messages.
+        options: beam_size, length_penalty and extra_length, as for `translate`.
 
     Raises:
         InputError: The line is empty or too long, there is no such layer or head, or
@@ -79,9 +76,7 @@ def cross_attention_map(
         raise InputError("There is no attention to an empty sentence; give a text.")
     sources = torch.tensor([source], device=next(model.parameters()).device)
     if translation is None:
-        choices = {"beam_size": beam_size, "length_penalty": length_penalty}
-        choices |= {"extra_length": extra_length}
-        target = search(model, sources, tokenizer, **choices)[0].tokens
+        target = search(model, sources, tokenizer, **options)[0].tokens
         translation = tokenizer.decode(target)
     else:
         target = tokenizer.encode(translation)
@@ -151,9 +146,8 @@ def render_attention(attention: AttentionMap, width: int = 80) -> str:
             " " * indent + "".join(f"{c:>{_CELL - _width(c)}} " for c in characters)
             for characters in upright
         ]
-        for label, weights in zip(
-            rows, attention.weights[:, part].tolist(), strict=True
-        ):
+        shares = attention.weights[:, part].tolist()
+        for label, weights in zip(rows, shares, strict=True):
             label += " " * (indent - _width(label))
             lines.append(label + "".join(map(_cell, weights)))
         pages.append("\n".join(line.rstrip() for line in lines))

@@ -11,21 +11,15 @@ early when possible'. It does not say how; here is what we do for each sentence.
    as it is written, is better than those that were asked for; or at the longest allowed
    length, where nothing but the end token may be written.
 
-K finished outputs alone are no reason to stop, although several toolkits stop there. If
-a model is confident, its second to fourth choices have a tiny probability; but they may
-be end tokens at early positions, and then the sentence itself would never be finished.
-
-A search stops earlier if nothing can change any more. Log-probabilities only fall, and
-no penalty is larger than that of the longest allowed length. So an unfinished output
-with log-probability p never scores more than p / lp(longest). Once the worst of the
-finished outputs that were asked for scores at least that much for the best p, the
-search stops. No result depends on this rule.
-
-With K = 1 this is greedy search. With K at least the number of all outputs, it is
-exhaustive search.
+K finished outputs alone are no reason to stop, although several toolkits stop there: a
+confident model's second to fourth choices may be end tokens at early positions, and
+then the sentence itself would never be finished. A search stops earlier if nothing can
+change any more, since an unfinished output with log-probability p never scores more
+than p / lp(longest allowed length). With K = 1 this is greedy search.
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -36,7 +30,6 @@ from aiayn.errors import InputError
 from aiayn.inference.hypothesis import (
     Hypothesis,
     eval_mode,
-    force_end,
     gnmt_length_penalty,
     next_log_probs,
     prepare_search,
@@ -60,9 +53,6 @@ def beam_search(
 
     $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
 
-    with the penalty of `gnmt_length_penalty`. Under ``torch.autocast`` the model
-    computes in 16 bits, and log-probabilities are still summed in 32.
-
     Args:
         model: A `Transformer`, or a model with its decoding methods. The source is
             moved to its device.
@@ -70,13 +60,13 @@ def beam_search(
         bos_id: What the decoder reads first.
         eos_id: What ends an output.
         beam_size: K, the unfinished outputs that are kept at each step.
-        length_penalty: α; 0 ranks by log-probability alone, more favours long outputs.
+        length_penalty: α of `gnmt_length_penalty`; 0 ranks by log-probability alone.
         extra_length: An output may have this many tokens more than its input.
         max_length: None, or a limit for every output, its end token included.
 
     Returns:
-        One hypothesis a sentence. If every output has probability zero, it is the best
-        beginning of one, with a log-probability of -inf.
+        One hypothesis a sentence. If no output is possible, it is the best beginning
+        of one, with a log-probability of -inf.
 
     Raises:
         InputError: The model's scores are NaN, or an argument makes no sense.
@@ -89,17 +79,10 @@ def beam_search(
     >>> len(first.tokens) < 3 + 50  # the input's length + 50, the end included
     True
     """
-    found = beam_search_n_best(
-        model,
-        source,
-        bos_id=bos_id,
-        eos_id=eos_id,
-        num_best=1,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        extra_length=extra_length,
-        max_length=max_length,
-    )
+    knobs: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty}
+    knobs |= {"extra_length": extra_length, "max_length": max_length}
+    ends = {"bos_id": bos_id, "eos_id": eos_id}
+    found = beam_search_n_best(model, source, num_best=1, **ends, **knobs)
     return [best[0] for best in found]
 
 
@@ -122,18 +105,12 @@ def beam_search_n_best(
             search ends at the limit.
 
     Paper: §6.1.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> source, ends = torch.tensor([[5, 6, 2]]), {"bos_id": 1, "eos_id": 2}
-    >>> [found] = beam_search_n_best(model, source, num_best=3, max_length=8, **ends)
-    >>> found == sorted(found, key=lambda one: one.score, reverse=True)
-    True
     """
-    for name, size in (("beam_size", beam_size), ("num_best", num_best)):
-        if not isinstance(size, int) or size < 1:
-            raise InputError(f"{name} must be a whole number, at least 1, not {size}.")
-    if num_best > beam_size:
-        raise InputError(f"num_best = {num_best} is more than beam_size = {beam_size}.")
+    if not isinstance(beam_size, int) or not 1 <= num_best <= beam_size:
+        raise InputError(
+            "beam_size must be a whole number, at least 1, and num_best from 1 to "
+            f"beam_size, not {beam_size} and {num_best}."
+        )
     if not 0.0 <= length_penalty <= 10.0:
         raise InputError(f"length_penalty must be from 0 to 10, not {length_penalty}.")
     allowed = {"extra_length": extra_length, "max_length": max_length}
@@ -142,8 +119,7 @@ def beam_search_n_best(
         return []
     device, first_limit = source.device, int(limits.min())
     finished: list[list[Hypothesis]] = [[] for _ in source]
-    # Of the sentences that are still being decoded, which leave the batch when they are
-    # done. The width is 1 at the first step, and then beam_size.
+    # Of the sentences that are not done. The width is 1 at first, and then beam_size.
     sentences = torch.arange(len(source), device=device)
     written = source.new_empty(len(source), 1, 0)  # (sentences, width, length - 1)
     beam = torch.zeros(len(source), 1, device=device)  # log-probability of each
@@ -154,11 +130,9 @@ def beam_search_n_best(
         cache = model.init_decode(source)
         while len(sentences):
             # 1. Extend every output by every token.
-            log_probs = next_log_probs(model, tokens, cache, bos_id)
             width, length = written.size(1), written.size(2) + 1
-            if length >= first_limit:
-                last = (limits <= length).repeat_interleave(width)
-                force_end(log_probs, last, eos_id)
+            at_limit = limits <= length if length >= first_limit else None
+            log_probs = next_log_probs(model, tokens, cache, (bos_id, eos_id), at_limit)
             totals, parents, tokens = _best_extensions(log_probs, beam, 2 * beam_size)
 
             # 2. Those of the best beam_size that end are finished.
@@ -171,18 +145,13 @@ def beam_search_n_best(
                 best = torch.cat([best, reached], dim=1).topk(num_best)[0]
                 count = count + ended.sum(dim=1)
                 rows = ended.nonzero()[:, 0]  # (ended,)
-                for sentence, *fields in zip(
-                    sentences[rows].tolist(),
-                    written[rows, parents[ended]].tolist(),
-                    totals[ended].tolist(),
-                    scores[ended].tolist(),
-                    strict=True,
-                ):
+                columns = [sentences[rows], written[rows, parents[ended]]]
+                columns += [totals[ended], scores[ended]]
+                for sentence, *fields in zip(*map(Tensor.tolist, columns), strict=True):
                     finished[sentence].append(Hypothesis(*fields))
 
-            # The beam goes on with the best beam_size that do not end. A
-            # log-probability of -inf marks an empty slot, which reads what the best
-            # output reads, so that its input is valid.
+            # The beam goes on with the best beam_size that do not end. A slot that is
+            # empty, with -inf, reads what the best output reads: a valid input.
             beam, order = totals.masked_fill(ends, -math.inf).topk(beam_size)
             order = order.where(beam > -math.inf, order[:, :1])
             parents, tokens = parents.gather(1, order), tokens.gather(1, order)
@@ -212,10 +181,7 @@ def beam_search_n_best(
                 rows[going[:, 0]] for rows in (sentences, limits, beam, count, best)
             )
             tokens = tokens.flatten()
-    return [
-        sorted(outputs, key=lambda one: one.score, reverse=True)[:num_best]
-        for outputs in finished
-    ]
+    return [sorted(found, key=lambda one: -one.score)[:num_best] for found in finished]
 
 
 def _best_extensions(
@@ -225,11 +191,6 @@ def _best_extensions(
 
     At most one extension of each output ends. So of 2·beam_size extensions at least
     beam_size do not, and the beam can go on with them.
-
-    Args:
-        log_probs: Of the next token: (sentences·width, vocab); changed in place.
-        beam: Log-probability of each output: (sentences, width).
-        count: How many extensions a sentence.
     """
     vocab_size = log_probs.size(1)
     totals = log_probs.add_(beam.view(-1, 1)).view(len(beam), -1)

@@ -12,7 +12,6 @@ from torch import Tensor
 from aiayn.inference.hypothesis import (
     Hypothesis,
     eval_mode,
-    force_end,
     next_log_probs,
     prepare_search,
     refuse_nan,
@@ -73,21 +72,16 @@ def greedy_search(
     with eval_mode(model):
         cache = model.init_decode(source)
         while len(sentences):
-            log_probs = next_log_probs(model, tokens, cache, bos_id)
             length = written.size(1) + 1
-            if length >= first_limit:
-                force_end(log_probs, limits <= length, eos_id)
+            at_limit = limits <= length if length >= first_limit else None
+            log_probs = next_log_probs(model, tokens, cache, (bos_id, eos_id), at_limit)
             best, tokens = log_probs.max(dim=-1)  # both (sentences,)
             totals = totals + best
             ended = (tokens == eos_id) | (best == -math.inf)
             if ended.any():
                 refuse_nan(totals)
-                for sentence, output, total in zip(
-                    sentences[ended].tolist(),
-                    written[ended].tolist(),
-                    totals[ended].tolist(),
-                    strict=True,
-                ):
+                columns = (x[ended].tolist() for x in (sentences, written, totals))
+                for sentence, output, total in zip(*columns, strict=True):
                     found[sentence] = Hypothesis(output, total, total)
                 keep = (~ended).nonzero()[:, 0]
                 sentences, written, tokens, totals, limits = (

@@ -1,10 +1,8 @@
 """§6.1: what greedy search and beam search share: hypotheses, scores, length limits.
 
 The paper does not say what counts as a length. Here the length of an output includes
-its end token, as in tensor2tensor, and so does the length of an input.
-
-Neither padding nor the start token is ever written. The paper does not say this either,
-but no training target contains them, so their predicted probabilities mean nothing.
+its end token, as in tensor2tensor, and so does the length of an input. Neither padding
+nor the start token is ever written, because no training target contains them.
 """
 
 import math
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from aiayn.errors import InputError
@@ -28,13 +26,6 @@ class Hypothesis:
     $$\mathrm{score}(Y) = \log p(Y \mid X) / lp(Y)$$
 
     Paper: §6.1.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> source = torch.tensor([[5, 6, 2]])
-    >>> [best] = beam_search(model, source, bos_id=1, eos_id=2, max_length=6)
-    >>> penalty = gnmt_length_penalty(len(best.tokens) + 1, alpha=0.6)  # and the end
-    >>> abs(best.score - best.log_probability / penalty) < 1e-5  # in 32 bits
-    True
     """
 
     tokens: list[int]
@@ -55,9 +46,6 @@ def gnmt_length_penalty(length: int | Tensor, alpha: float) -> Any:
         alpha: 0: no penalty at all; 1: one that grows in proportion to 5 + |Y|.
 
     Paper: §6.1, α = 0.6; Wu et al. (2016), equation (14).
-
-    >>> gnmt_length_penalty(7, alpha=0.5)
-    1.4142135623730951
     """
     return ((5 + length) / 6) ** alpha
 
@@ -82,10 +70,6 @@ def output_limits(
         InputError: A limit makes no sense, or source has another shape.
 
     Paper: §6.1, 'maximum output length during inference to input length + 50'.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> output_limits(model, torch.tensor([[5, 6, 2], [7, 2, 0]]))
-    tensor([53, 52])
     """
     if not isinstance(source, Tensor) or source.dim() != 2:
         raise InputError("source must hold token ids of shape (sentences, length).")
@@ -102,19 +86,11 @@ def output_limits(
 
 def prepare_search(
     model: Model, source: Tensor, bos_id: int, eos_id: int, **limits: Any
-) -> tuple[Int[Tensor, "sentences source_length"], Int[Tensor, " sentences"]]:
-    """Check what all searches are given.
-
-    Returns:
-        The source on the model's device, and `output_limits`.
-
-    Raises:
-        InputError: The two are not two tokens, or outputs would never end, because
-            neither the start token nor padding is ever written; or as `output_limits`.
-    """
+) -> tuple[Tensor, Tensor]:
+    """Check what a search is given; return its source on the device, and the limits."""
     vocab_size, pad_id = model.config.vocab_size, model.config.pad_id
     known = 0 <= bos_id < vocab_size and 0 <= eos_id < vocab_size
-    if not known or eos_id in (bos_id, pad_id):
+    if not known or eos_id in (bos_id, pad_id):  # outputs would never end
         raise InputError(
             f"bos_id = {bos_id} and eos_id = {eos_id} must be two tokens from 0 to "
             f"{vocab_size - 1}, and eos_id must not be that of padding, {pad_id}."
@@ -135,13 +111,6 @@ def eval_mode(model: Model) -> Iterator[None]:
         model: What is to be evaluated.
 
     Paper: §5.4, whose dropout is for training.
-
-    >>> model = Transformer(TransformerConfig.tiny(vocab_size=20))
-    >>> with eval_mode(model):
-    ...     model.training, torch.is_grad_enabled()
-    (False, False)
-    >>> model.training
-    True
     """
     training = [module for module in model.modules() if module.training]
     model.eval()
@@ -154,30 +123,27 @@ def eval_mode(model: Model) -> Iterator[None]:
 
 
 def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"]:
-    """Log-probabilities, in at least 32 bits: sums of them need more than 16.
-
-    The logits are of 16 bits if the model is, or computes under ``torch.autocast``.
-    """
+    """Log-probabilities, in at least 32 bits: sums of them need more than 16."""
     return logits.log_softmax(-1, torch.promote_types(logits.dtype, torch.float32))
 
 
 def next_log_probs(
-    model: Model, tokens: Int[Tensor, " rows"], cache: Any, bos_id: int
+    model: Model, tokens: Tensor, cache: Any, ends: tuple[int, int], at_limit: Any
 ) -> Float[Tensor, "rows vocab"]:
-    """Log-probabilities of each hypothesis's next token, -inf for padding and bos."""
+    """Log-probabilities of each hypothesis's next token, -inf for padding and bos.
+
+    The ends are bos_id and eos_id. Where at_limit is true for a sentence, it may only
+    end; None: for no sentence.
+    """
     log_probs = log_softmax(model.decode_step(tokens, cache))
     log_probs[:, model.config.pad_id] = -math.inf
-    log_probs[:, bos_id] = -math.inf
+    log_probs[:, ends[0]] = -math.inf
+    if at_limit is not None:
+        rows = at_limit.repeat_interleave(len(tokens) // len(at_limit))
+        end = log_probs[:, ends[1]].clone()
+        log_probs.masked_fill_(rows[:, None], -math.inf)
+        log_probs[:, ends[1]] = end
     return log_probs
-
-
-def force_end(
-    log_probs: Float[Tensor, "rows vocab"], rows: Bool[Tensor, " rows"], eos_id: int
-) -> None:
-    """In rows that have reached their limit, allow only the end token, in place."""
-    end = log_probs[:, eos_id].clone()
-    log_probs.masked_fill_(rows[:, None], -math.inf)
-    log_probs[:, eos_id] = end
 
 
 def refuse_nan(scores: Float[Tensor, "..."]) -> None:

@@ -19,8 +19,7 @@ from aiayn.inference.hypothesis import Hypothesis
 from aiayn.inference.protocol import Model
 
 MAX_PIECES = 1000
-"""Longest sentence. The memory of attention grows with the square of its length, and
-no model translates well what is far longer than all sentences that it learned from."""
+"""Longest sentence: the memory of attention grows with the square of its length."""
 
 
 def translate(
@@ -35,16 +34,14 @@ def translate(
     batch_tokens: int = 2048,
     first_line: int = 1,
 ) -> list[str]:
-    """Translate sentences, one a line.
+    """Translate sentences, one a line; as many translations come, in the same order.
 
-    Under ``torch.autocast`` the model computes in 16 bits, and the scores of the search
-    are still summed in 32.
+    Under ``torch.autocast`` the model computes in 16 bits, and scores are summed in 32.
 
     Args:
         lines: Sentences. One that is empty, or nothing but white space and control
             characters, has an empty translation.
-        model: A `Transformer`, or another that `beam_search` takes, on whichever
-            device it should run.
+        model: A `Transformer`, or another that `beam_search` takes, on any device.
         tokenizer: The one that the model was trained with.
         beam_size: Outputs kept at each step; 1 is greedy search.
         length_penalty: α of the length penalty.
@@ -53,31 +50,24 @@ def translate(
         batch_tokens: Source pieces translated at once, padding included.
         first_line: Number of the first line, for messages.
 
-    Returns:
-        As many translations, in the same order.
-
     Raises:
-        InputError: A line is too long or no text (the message names it, and nothing has
-            been translated yet), or the tokenizer is not the model's.
+        InputError: A line is too long or no text (before any is translated), or the
+            tokenizer is not the model's.
 
     Paper: §6.1.
 
     >>> model, tokenizer = load_translator("runs/grammar")  # after a training
     >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
-    rows = encode_sources(
-        lines, model, tokenizer, max_pieces=max_pieces, first_line=first_line
-    )
+    rows = encode_sources(lines, model, tokenizer, max_pieces, first_line)
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
 
     def write(source: Tensor) -> list[str]:
         found = search(model, source, tokenizer, extra_length=extra_length, **options)
         return tokenizer.decode_batch([hypothesis.tokens for hypothesis in found])
 
-    full = rows.lengths > 1  # more than the end token
-    texts = iter(
-        map_batches(write, rows.keep(full), batch_tokens, pad_id=model.config.pad_id)
-    )
+    full, pad_id = rows.lengths > 1, model.config.pad_id  # more than the end token
+    texts = iter(map_batches(write, rows.keep(full), batch_tokens, pad_id=pad_id))
     return [next(texts) if line_is_full else "" for line_is_full in full]
 
 
@@ -90,22 +80,12 @@ def search(
     length_penalty: float = 0.6,
     **limits: Any,
 ) -> list[Hypothesis]:
-    """Greedy search for a beam of one (the same outputs, sooner), else beam search.
-
-    Args:
-        model: On whichever device it should run; the source is moved there.
-        source: Padded token ids.
-        tokenizer: Gives the special tokens.
-        beam_size: K.
-        length_penalty: α; without effect on a beam of one.
-        limits: extra_length and max_length, as for `beam_search`.
-    """
+    """Greedy search for a beam of one (the same outputs, sooner), else beam search."""
     limits |= {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
     if beam_size == 1:
         return greedy_search(model, source, **limits)
-    return beam_search(
-        model, source, beam_size=beam_size, length_penalty=length_penalty, **limits
-    )
+    limits |= {"beam_size": beam_size, "length_penalty": length_penalty}
+    return beam_search(model, source, **limits)
 
 
 def check_vocabulary(
@@ -123,15 +103,10 @@ def encode_sources(
     lines: Iterable[str],
     model: Model,
     tokenizer: Tokenizer,
-    *,
     max_pieces: int = MAX_PIECES,
     first_line: int = 1,
 ) -> RaggedTokens:
-    """Sentences as ids, none of which is too long for the model.
-
-    Raises:
-        InputError: As `translate`.
-    """
+    """Sentences as ids, none of which is too long for the model."""
     lines = checked_lines(lines, first_line=first_line)
     check_vocabulary(model, tokenizer)
     config = model.config

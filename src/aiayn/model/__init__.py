@@ -8,7 +8,7 @@ from aiayn.model.attention import (
     split_heads,
 )
 from aiayn.model.attention_weights import AttentionWeights
-from aiayn.model.cache import DecoderCache, KVCache, LayerCache
+from aiayn.model.cache import DecoderCache, KVCache
 from aiayn.model.config import TABLE_3_ROWS, TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn.model.layers import (
@@ -29,10 +29,7 @@ from aiayn.model.positions import (
     sinusoidal_positional_encoding,
 )
 from aiayn.model.rotary import RotaryAttention, rotate
-from aiayn.model.transformer import (
-    Transformer,
-    shift_right,
-)
+from aiayn.model.transformer import Transformer, shift_right
 
 __all__ = [
     "TABLE_3_ROWS",
@@ -43,7 +40,6 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "KVCache",
-    "LayerCache",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
     "NoPositionalEncoding",

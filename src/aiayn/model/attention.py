@@ -1,7 +1,6 @@
 """§3.2: scaled dot-product attention, equation (1), and multi-head attention.
 
-One thing differs from the paper: a query that may attend to no key gets zeros, because
-the formula has no value there.
+A query that may attend to no key gets zeros: the paper's formula has no value there.
 """
 
 import math
@@ -33,8 +32,7 @@ def scaled_dot_product_attention(
         key: What each position answers to.
         value: What each position has to give.
         mask: True where a query may attend to a key, of as many dimensions as the
-            scores, or of two, which are (queries, keys) and never (batch, keys), also
-            where the sizes are equal; None: everywhere.
+            scores, or (queries, keys); None: everywhere.
 
     Raises:
         InputError: Their shapes do not fit together, or the mask is not boolean.
@@ -111,10 +109,9 @@ class MultiHeadAttention(nn.Module):
         dropout: Probability that a weight is dropped in training; not in §5.4.
 
     Raises:
-        InputError: A size is not positive, dropout lies outside [0, 1), or num_heads
-            does not divide d_model although d_k or d_v is left out. In a call: query
-            and key are not of the same batch, or the mask is not boolean or not of a
-            shape that fits.
+        InputError: A size is not positive, or num_heads does not divide d_model
+            although d_k or d_v is left out. In a call: the shapes of query, key, value
+            or mask do not fit together, or the mask is not boolean.
 
     Paper: §3.2.2.
 
@@ -161,16 +158,13 @@ class MultiHeadAttention(nn.Module):
             query: The sequence that attends.
             key: The sequence that is attended to. None: what the cache holds.
             value: What is averaged, nearly always the same tensor as key.
-            mask: True where a query may attend to a key, of four dimensions that
-                broadcast to (batch, heads, queries, keys), or of two, which are
-                (queries, keys) and never (batch, keys), also where the sizes are equal.
+            mask: True where a query may attend to a key: (queries, keys), or four
+                dimensions that broadcast to (batch, heads, queries, keys).
             need_weights: Return the attention weights as well.
-            cache: Keys and values of earlier positions. Those of this call are
-                appended, and the queries attend to all of them.
+            cache: Of earlier positions; those of this call are appended.
 
         Returns:
-            The output; and the weights (batch, heads, queries, keys), as they are
-            before dropout, or None.
+            The output, and the weights (batch, heads, queries, keys) or None.
         """
         _check_sequences(self.query_projection.in_features, query, key, value)
         queries = self.project_query(query, cache)  # (batch, heads, queries, d_k)
@@ -183,10 +177,7 @@ class MultiHeadAttention(nn.Module):
         return split_heads(self.query_projection(query), self.num_heads)
 
     def project_kv(self, key, value, cache: Any = None) -> Any:
-        """The keys (batch, heads, keys, d_k) and values (…, d_v) of every head.
-
-        With a cache they are appended to it, and all that it then holds is returned.
-        """
+        """Each head's keys (batch, heads, keys, d_k) and values, with those cached."""
         if key is None:
             return cache.keys, cache.values
         keys = split_heads(self.key_projection(key), self.num_heads)
@@ -216,9 +207,10 @@ def split_heads(
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-def _check_sequences(width: int, *given: Tensor | None) -> None:
+def _check_sequences(width: int, *tensors: Tensor | None) -> None:
     """Query, key and value of several heads: batches of the same sentences."""
-    shapes = [x.shape for x in given if x is not None]
+    given = [x for x in tensors if x is not None]
+    shapes = [x.shape for x in given]
     fits = all(len(s) == 3 and (s[0], s[2]) == (shapes[0][0], width) for s in shapes)
     if not fits or (shapes[1:] and shapes[1][1] != shapes[-1][1]):
-        raise InputError(explain_sequences(width, *shapes))
+        raise InputError(explain_sequences(width, *given))

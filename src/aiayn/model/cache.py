@@ -1,12 +1,10 @@
 """The decoder's cache: keys and values of the positions that were written before.
 
-The paper does not mention it, and every implementation has one. The keys and values of
-written positions never change, because the causal mask hides all later positions from
-them; nor do those of the encoder's output. So a decoding step projects one new position
-and attends to the cached ones.
+They never change, because the causal mask hides all later positions from them; nor do
+those of the encoder's output. So a decoding step projects one new position and attends
+to the cached ones. The paper does not mention it, and every implementation has one.
 
-Rows are hypotheses, ordered by sentence, equally many for each. The keys and values of
-the encoder's output are kept once a sentence, not once a hypothesis.
+Hypotheses are ordered by sentence, equally many for each.
 """
 
 from dataclasses import dataclass
@@ -39,9 +37,7 @@ class KVCache:
         self,
         keys: Float[Tensor, "rows heads new d_k"],
         values: Float[Tensor, "rows heads new d_v"],
-    ) -> tuple[
-        Float[Tensor, "rows heads length d_k"], Float[Tensor, "rows heads length d_v"]
-    ]:
+    ) -> tuple[Tensor, Tensor]:
         """Append the new positions and return all of them."""
         if self.keys is not None and self.values is not None:
             keys = torch.cat([self.keys, keys], dim=2)
@@ -57,33 +53,19 @@ class KVCache:
 
 
 @dataclass
-class LayerCache:
-    """What one decoder layer keeps.
-
-    Args:
-        written: Keys and values of its self-attention, one row a hypothesis.
-        memory: Keys and values of the encoder's output, one row a sentence.
-
-    Not in the paper.
-    """
-
-    written: KVCache
-    memory: KVCache
-
-
-@dataclass
 class DecoderCache:
     """What the decoder keeps between two steps; `Transformer.init_decode` makes it.
 
     Args:
-        layers: One cache a decoder layer.
+        layers: The caches of each decoder layer: of its self-attention, one row a
+            hypothesis, and of the encoder's output, one row a sentence.
         memory_mask: False where the source is padding: (sentences, 1, 1, source).
         length: How many tokens each hypothesis has read.
 
     Not in the paper.
     """
 
-    layers: list[LayerCache]
+    layers: list[tuple[KVCache, KVCache]]
     memory_mask: Bool[Tensor, "sentences 1 1 source_length"]
     length: int = 0
 
@@ -92,16 +74,13 @@ class DecoderCache:
         hypotheses: Int[Tensor, " kept_hypotheses"],
         sentences: Int[Tensor, " kept_sentences"] | None = None,
     ) -> None:
-        """Keep these hypotheses, in this order, and drop finished sentences.
+        """Keep these hypotheses, in this order, and these sentences; None: all.
 
-        Args:
-            hypotheses: Rows to keep, ordered by sentence, equally many for each. A row
-                may be kept several times.
-            sentences: Sentences to keep; None: all of them.
+        A hypothesis may be kept several times, and equally many are kept of each.
         """
-        for layer in self.layers:
-            layer.written.reorder(hypotheses)
+        for written, memory in self.layers:
+            written.reorder(hypotheses)
             if sentences is not None:
-                layer.memory.reorder(sentences)
+                memory.reorder(sentences)
         if sentences is not None:
             self.memory_mask = self.memory_mask.index_select(0, sentences)

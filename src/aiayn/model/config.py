@@ -11,8 +11,7 @@ from typing import Literal, Unpack
 from aiayn.errors import InputError
 from aiayn.model.choices import ModelChoices
 from aiayn.model.validation import (
-    check_flags,
-    check_norm,
+    check_choice,
     check_pad_id,
     check_rates,
     check_rotary,
@@ -104,33 +103,19 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
-        check_sizes(
-            1,
-            vocab_size=self.vocab_size,
-            d_ff=self.d_ff,
-            max_length=self.max_length,
-        )
-        check_sizes(
-            0,
-            num_encoder_layers=self.num_encoder_layers,
-            num_decoder_layers=self.num_decoder_layers,
-        )
-        check_rates(
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            activation_dropout=self.activation_dropout,
-        )
+        check_sizes(1, vocab_size=self.vocab_size, d_ff=self.d_ff)
+        check_sizes(1, max_length=self.max_length)
+        check_sizes(0, num_encoder_layers=self.num_encoder_layers)
+        check_sizes(0, num_decoder_layers=self.num_decoder_layers)
+        check_rates(dropout=self.dropout, attention_dropout=self.attention_dropout)
+        check_rates(activation_dropout=self.activation_dropout)
         d_k, _ = head_widths(self.d_model, self.num_heads, self.d_k, self.d_v)
-        check_norm(self.norm)
-        if self.positions not in ("sinusoidal", "learned", "rotary"):
-            raise InputError(
-                "positions must be 'sinusoidal', 'learned' or 'rotary', not "
-                f"{self.positions!r}."
-            )
+        check_choice("norm", self.norm, "post", "pre")
+        check_choice("positions", self.positions, "sinusoidal", "learned", "rotary")
         if self.positions == "rotary":
             check_rotary(d_k)
         check_pad_id(self.pad_id, self.vocab_size)
-        check_flags(tie_embeddings=self.tie_embeddings)
+        check_choice("tie_embeddings", self.tie_embeddings, True, False)
 
     @classmethod
     def base(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
@@ -145,14 +130,8 @@ class TransformerConfig:
     @classmethod
     def tiny(cls, **changes: Unpack[ModelChoices]) -> "TransformerConfig":
         """A model that trains in minutes on one core: not in the paper."""
-        sizes: ModelChoices = {
-            "vocab_size": 1000,
-            "d_model": 128,
-            "d_ff": 256,
-            "num_heads": 4,
-            "num_encoder_layers": 2,
-            "num_decoder_layers": 2,
-        }
+        sizes: ModelChoices = {"vocab_size": 1000, "d_model": 128, "d_ff": 256}
+        sizes |= {"num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2}
         return cls(**(sizes | changes))
 
     @classmethod

@@ -1,15 +1,8 @@
-r"""§3.1 and §3.3: the layers of encoder and decoder, and the two stacks.
+"""§3.1 and §3.3: the layers of encoder and decoder, and the two stacks.
 
-Each sub-layer stands in a residual connection. The paper normalises after it
-('post-norm'), which is the default:
-
-$$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
-
-The option ``norm="pre"`` normalises before it, as tensor2tensor did by default from
-October 2017 on. Then the sum of all updates is never normalised, so a last LayerNorm
-follows each stack:
-
-$$x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))$$
+The paper normalises after each residual connection ('post-norm'), the default here.
+With ``norm="pre"``, as tensor2tensor did from October 2017 on, nothing normalises the
+sum of all updates, so a last LayerNorm follows each stack.
 """
 
 from collections.abc import Callable
@@ -20,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from aiayn.model.attention import MultiHeadAttention
-from aiayn.model.cache import KVCache, LayerCache
+from aiayn.model.cache import KVCache
 from aiayn.model.config import TransformerConfig
 from aiayn.model.masks import Mask
 from aiayn.model.rotary import RotaryAttention
-from aiayn.model.validation import check_norm
+from aiayn.model.validation import check_choice
 
 
 class PositionwiseFeedForward(nn.Module):
@@ -33,8 +26,7 @@ class PositionwiseFeedForward(nn.Module):
     $$\mathrm{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2$$
 
     with $W_1 ∈ ℝ^{d_\text{model} × d_\text{ff}}$ and
-    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$. It combines the features of one position
-    and never those of different positions.
+    $W_2 ∈ ℝ^{d_\text{ff} × d_\text{model}}$.
 
     Args:
         d_model: Width of inputs and outputs.
@@ -71,7 +63,10 @@ class PositionwiseFeedForward(nn.Module):
 class ResidualNorm(nn.Module):
     r"""'Add & Norm': a residual connection around a sub-layer, and LayerNorm.
 
-    $$\mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x)))$$
+    $$\begin{aligned}
+    \text{post: }& \mathrm{LayerNorm}(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))) \\
+    \text{pre: }& x + \mathrm{Dropout}(\mathrm{Sublayer}(\mathrm{LayerNorm}(x)))
+    \end{aligned}$$
 
     Args:
         d_model: Width of its input and output.
@@ -93,7 +88,7 @@ class ResidualNorm(nn.Module):
         self, d_model: int, dropout: float = 0.0, norm: Literal["post", "pre"] = "post"
     ) -> None:
         super().__init__()
-        check_norm(norm)
+        check_choice("norm", norm, "post", "pre")
         self.pre = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -147,13 +142,7 @@ class EncoderLayer(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch length d_model"], Tensor | None]:
-        """The output, and the weights (batch, heads, length, length) or None.
-
-        Args:
-            x: The sequence.
-            mask: True where a query may attend to a key.
-            need_weights: Return the attention weights too.
-        """
+        """The output, and the weights (batch, heads, length, length) or None."""
         x, weights = self.self_attention_residual(
             x, lambda x: self.self_attention(x, x, x, mask, need_weights)
         )
@@ -177,9 +166,8 @@ class DecoderLayer(nn.Module):
 
     >>> config = TransformerConfig.tiny()
     >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
-    >>> output, _, cross = DecoderLayer(config)(
-    ...     y, memory, causal_mask(3), need_weights=True
-    ... )
+    >>> layer, mask = DecoderLayer(config), causal_mask(3)
+    >>> output, _, cross = layer(y, memory, mask, need_weights=True)
     >>> output.shape == y.shape, cross.shape  # 4 heads, 3 queries, 5 keys
     (True, torch.Size([1, 4, 3, 5]))
     """
@@ -200,7 +188,7 @@ class DecoderLayer(nn.Module):
         target_mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
-        cache: LayerCache | None = None,
+        cache: tuple[KVCache, KVCache] | None = None,
     ) -> tuple[Float[Tensor, "batch target_length d_model"], Any, Any]:
         """The output; the weights of self-attention and of cross-attention, or None.
 
@@ -210,53 +198,40 @@ class DecoderLayer(nn.Module):
             target_mask: True where a target position may attend to another.
             memory_mask: True where a target position may attend to the source.
             need_weights: Return the attention weights too.
-            cache: What `init_cache` made of the encoder's output.
+            cache: What `DecoderCache` keeps for this layer.
         """
-        written = None if cache is None else cache.written
-        x, self_weights = self.self_attention_residual(
-            x,
-            lambda x: self.self_attention(x, x, x, target_mask, need_weights, written),
-        )
+        written, kept = cache or (None, None)
+
+        def attend_to_target(x: Tensor) -> tuple[Tensor, Any]:
+            return self.self_attention(x, x, x, target_mask, need_weights, written)
 
         def attend_to_memory(x: Tensor) -> tuple[Tensor, Any]:
-            attend = self.cross_attention
-            if cache is None:
-                return attend(x, memory, memory, memory_mask, need_weights)
-            # The hypotheses of a sentence are the queries of one attention.
-            keys: Any = cache.memory.keys
-            queries = x.reshape(len(keys), -1, x.size(2))
-            update, weights = attend(
-                queries, None, None, memory_mask, need_weights, cache.memory
+            queries = x
+            if kept is not None and kept.keys is not None:
+                # The hypotheses of a sentence are the queries of one attention.
+                queries = x.reshape(len(kept.keys), -1, x.size(2))
+            update, weights = self.cross_attention(
+                queries, memory, memory, memory_mask, need_weights, kept
             )
             return update.view_as(x), weights
 
+        x, self_weights = self.self_attention_residual(x, attend_to_target)
         x, cross_weights = self.cross_attention_residual(x, attend_to_memory)
         x, _ = self.feed_forward_residual(x, lambda x: (self.feed_forward(x), None))
         return x, self_weights, cross_weights
 
-    def init_cache(
-        self, memory: Float[Tensor, "sentences source_length d_model"]
-    ) -> LayerCache:
-        """Compute the keys and values of the memory once for all decoding steps."""
-        keys, values = self.cross_attention.project_kv(memory, memory)
-        return LayerCache(KVCache(), KVCache(keys.contiguous(), values.contiguous()))
-
 
 class Encoder(nn.Module):
-    r"""A stack of encoder layers.
-
-    $$z = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(x)) …)$$
+    """A stack of encoder layers, each of which reads the output of the one before.
 
     Args:
         config: The sizes of the model.
 
     Paper: §3.1.
 
-    >>> config = TransformerConfig.tiny()
-    >>> x = torch.randn(1, 5, config.d_model)  # embedded words, positions added
-    >>> memory, _ = Encoder(config)(x)
-    >>> memory.shape == x.shape
-    True
+    >>> memory, _ = Encoder(TransformerConfig.tiny())(torch.randn(1, 5, 128))
+    >>> memory.shape
+    torch.Size([1, 5, 128])
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -280,20 +255,17 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    r"""A stack of decoder layers. Every layer attends to the same memory.
-
-    $$s = \mathrm{layer}_N(… \mathrm{layer}_2(\mathrm{layer}_1(y, z), z) …, z)$$
+    """A stack of decoder layers. Every layer attends to the same memory.
 
     Args:
         config: The sizes of the model.
 
     Paper: §3.1.
 
-    >>> config = TransformerConfig.tiny()
-    >>> y, memory = torch.randn(1, 3, config.d_model), torch.randn(1, 5, config.d_model)
-    >>> hidden_states, _, _ = Decoder(config)(y, memory, causal_mask(3))
-    >>> hidden_states.shape == y.shape
-    True
+    >>> decoder, y = Decoder(TransformerConfig.tiny()), torch.randn(1, 3, 128)
+    >>> hidden_states, _, _ = decoder(y, torch.randn(1, 5, 128), causal_mask(3))
+    >>> hidden_states.shape
+    torch.Size([1, 3, 128])
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -309,18 +281,18 @@ class Decoder(nn.Module):
         target_mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
-        caches: list[LayerCache] | None = None,
+        caches: list[tuple[KVCache, KVCache]] | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The hidden states, and each layer's weights, if they are asked for."""
         all_self, all_cross = [], []
-        no_caches = [None] * len(self.layers)
-        for layer, cache in zip(self.layers, caches or no_caches, strict=True):
-            given = memory, target_mask, memory_mask, need_weights, cache
-            x, own, cross = layer(x, *given)
+        given = memory, target_mask, memory_mask, need_weights
+        for number, layer in enumerate(self.layers):
+            x, own, cross = layer(x, *given, caches[number] if caches else None)
             all_self.append(own)
             all_cross.append(cross)
-        own, cross = (tuple(all_self), tuple(all_cross)) if need_weights else ((), ())
-        return self.norm(x), own, cross
+        if not need_weights:
+            return self.norm(x), (), ()
+        return self.norm(x), tuple(all_self), tuple(all_cross)
 
 
 def _residual(config: TransformerConfig) -> ResidualNorm:
@@ -333,23 +305,17 @@ def _feed_forward(config: TransformerConfig) -> PositionwiseFeedForward:
     )
 
 
-def _attention(config: TransformerConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(*_attention_sizes(config))
+def _attention(
+    config: TransformerConfig, kind: type[MultiHeadAttention] = MultiHeadAttention
+) -> MultiHeadAttention:
+    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
+    return kind(*sizes, config.attention_dropout)
 
 
 def _self_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Rotary embeddings apply to self-attention only.
-
-    Positions in the source and in the target are not comparable.
-    """
-    if config.positions != "rotary":
-        return _attention(config)
-    return RotaryAttention(*_attention_sizes(config), max_length=config.max_length)
-
-
-def _attention_sizes(config: TransformerConfig) -> tuple[Any, ...]:
-    sizes = config.d_model, config.num_heads, config.d_k, config.d_v
-    return *sizes, config.attention_dropout
+    """Only here may it be rotary: positions of two sequences are not comparable."""
+    rotary = config.positions == "rotary"
+    return _attention(config, RotaryAttention if rotary else MultiHeadAttention)
 
 
 def _final_norm(config: TransformerConfig) -> nn.Module:

@@ -1,5 +1,7 @@
 """Table 3, row (E): learned positions instead of sinusoids; and none at all."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -48,9 +50,8 @@ class LearnedPositionalEncoding(nn.Module):
                 f"max_length = {self.table.size(0)}: shorten it, or train with a "
                 "larger max_length or with sinusoidal positions."
             )
-        return x + (
-            self.table[start:end] if positions is None else self.table[positions]
-        )
+        table = self.table
+        return x + (table[start:end] if positions is None else table[positions])
 
 
 class NoPositionalEncoding(nn.Module):
@@ -63,11 +64,6 @@ class NoPositionalEncoding(nn.Module):
     True
     """
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        start: int = 0,
-        positions: Int[Tensor, "batch length"] | None = None,
-    ) -> Float[Tensor, "batch length d_model"]:
+    def forward(self, x: Tensor, start: int = 0, positions: Any = None) -> Tensor:
         """Return x itself."""
         return x

@@ -1,10 +1,9 @@
 """§3.1 and §3.2.3: which query may attend to which key.
 
 A mask is a boolean tensor, True where a query may attend to a key, as in
-`torch.nn.functional.scaled_dot_product_attention`. Masks are made here and nowhere
-else; they combine with ``&`` and broadcast against ``(batch, heads, queries, keys)``. A
-mask of two dimensions is always (queries, keys), also where a batch has as many
-sentences as queries, so that one of (batch, keys) cannot be told from it.
+`torch.nn.functional.scaled_dot_product_attention`. Masks combine with ``&`` and
+broadcast against ``(batch, heads, queries, keys)``. One of two dimensions is always
+(queries, keys), never (batch, keys), also where the sizes are equal.
 """
 
 import torch
@@ -29,12 +28,8 @@ def causal_mask(
         length: Number of positions.
         device: Where to make the mask.
 
-    Returns:
-        The lower triangle, diagonal included.
-
     Paper: §3.1, 'predictions for position i can depend only on the known outputs at
-    positions less than i': the decoder's input is shifted by one, so position i of the
-    input *is* output i - 1.
+    positions less than i': position i of the decoder's input *is* output i - 1.
 
     >>> causal_mask(3).int()
     tensor([[1, 0, 0],
@@ -58,9 +53,6 @@ def padding_mask(
     Raises:
         InputError: tokens is no batch of rows.
 
-    Returns:
-        A mask for every head and every query of a sentence alike.
-
     Not in the paper, which does not speak of padding.
 
     >>> padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0)[:, 0, 0].int()
@@ -76,9 +68,9 @@ def check_mask(mask: Tensor | None, shape: torch.Size) -> None:
     """Refuse a mask that is not boolean, or does not broadcast to the scores' shape."""
     if mask is None:
         return
-    if not isinstance(mask, Tensor):
-        raise InputError(explain_mask(mask, shape))
-    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
-    broadcasts = mask.dim() in (2, len(shape)) and all(a in (1, b) for a, b in pairs)
-    if mask.dtype != torch.bool or not broadcasts:
-        raise InputError(explain_mask(mask, shape))
+    boolean = isinstance(mask, Tensor) and mask.dtype == torch.bool
+    if boolean and mask.dim() in (2, len(shape)):
+        pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
+        if all(size in (1, scores) for size, scores in pairs):
+            return
+    raise InputError(explain_mask(mask, shape))

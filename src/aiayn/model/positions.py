@@ -5,9 +5,6 @@ short of the '10000 · 2π' that the text gives; tensor2tensor divides by d_mode
 and concatenates sines and cosines. Here: the formula as printed.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -23,13 +20,12 @@ def sinusoidal_positional_encoding(
     PE_{(pos, 2i + 1)} &= \cos(pos / 10000^{2i / d_\text{model}})
     \end{aligned}$$
 
+    Computed in float64 and returned in torch's default type.
+
     Args:
         length: Number of positions.
         d_model: Width; an odd one ends with a sine.
         start: The first position.
-
-    Returns:
-        The table, computed in float64 and returned in torch's default type.
 
     Paper: §3.5.
 
@@ -58,19 +54,17 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     Paper: §3.5.
 
-    >>> positions = SinusoidalPositionalEncoding(d_model=4)
-    >>> positions(torch.zeros(1, 3, 4)).equal(
-    ...     sinusoidal_positional_encoding(3, 4)[None]
-    ... )
-    True
+    >>> SinusoidalPositionalEncoding(d_model=4)(torch.zeros(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
     """
 
     def __init__(self, d_model: int, max_length: int = 1024) -> None:
         super().__init__()
         default = torch.get_default_device()
-        # On the CPU, since Apple's GPU has no float64; on 'meta' nothing is computed.
-        with torch.device("meta" if default.type == "meta" else "cpu"):
-            table = sinusoidal_positional_encoding(max_length, d_model)
+        # On 'meta' the table stays empty until the first sequence with numbers arrives.
+        length = 0 if default.type == "meta" else max_length
+        with torch.device("cpu"):  # Apple's GPU has no float64
+            table = sinusoidal_positional_encoding(length, d_model)
         self.register_buffer("table", table.to(default), persistent=False)
 
     def forward(
@@ -82,8 +76,6 @@ class SinusoidalPositionalEncoding(nn.Module):
         """Add the encodings of positions start, start + 1, … to x, or of those given.
 
         Args:
-            x: The embedded sequence.
-            start: Its first position.
             positions: The position of each token; none may exceed the length of x.
         """
         end = start + x.size(1)
@@ -91,26 +83,14 @@ class SinusoidalPositionalEncoding(nn.Module):
         return x + (table[start:end] if positions is None else table[positions])
 
     def up_to(self, end: int, x: Tensor) -> Float[Tensor, "length d_model"]:
-        """The table on x's device, with at least ``end`` positions.
-
-        It grows where necessary. A model that was made on 'meta' has no numbers in its
-        table until the first sequence arrives.
-        """
+        """The table on x's device, which grows where ``end`` positions are too many."""
         table = self.table  # a local variable, because another thread may replace it
-        if end > table.size(0) or (table.is_meta and not x.is_meta):
-            length = max(2 * end, table.size(0))
+        if end > table.size(0):
             # Not an inference tensor, even if a search is first to need it: those
-            # cannot take part in training. On the CPU, because MPS has no float64.
+            # cannot take part in training.
             with torch.inference_mode(False), torch.device("cpu"):
-                longer = sinusoidal_positional_encoding(length, table.size(1))
-                self.table = table = longer.to(x.device, table.dtype)
+                longer = sinusoidal_positional_encoding(2 * end, table.size(1))
+                table = longer.to(x.device, table.dtype)
+            if not x.is_meta:
+                self.table = table
         return table
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """As in every module; but fill the table that `to_empty` leaves empty."""
-        was_on_meta = self.table.is_meta
-        super()._apply(fn, recurse)
-        if was_on_meta and not self.table.is_meta:
-            with torch.device("cpu"):
-                self.table.copy_(sinusoidal_positional_encoding(*self.table.shape))
-        return self

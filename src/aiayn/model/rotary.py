@@ -23,8 +23,7 @@ from aiayn.model.validation import check_rotary
 
 
 def rotate(
-    x: Float[Tensor, "*batch length d_k"],
-    sinusoids: Float[Tensor, "length d_k"],
+    x: Float[Tensor, "*batch length d_k"], sinusoids: Float[Tensor, "length d_k"]
 ) -> Float[Tensor, "*batch length d_k"]:
     r"""Rotate pair i of every vector, $(x_i, x_{i + d_k / 2})$, by its angle.
 
@@ -64,12 +63,8 @@ class RotaryAttention(MultiHeadAttention):
     rotation, so a decoding step rotates its own query and key only.
 
     Args:
-        d_model: Width of inputs and outputs.
-        num_heads: The paper's h.
-        d_k: Width of a head's queries and keys; None: d_model / num_heads.
-        d_v: Width of a head's values; None: d_model / num_heads.
-        dropout: Probability that a weight is dropped in training.
-        max_length: Positions computed beforehand; longer sequences work too.
+        sizes: As of `MultiHeadAttention`: d_model, num_heads, d_k, d_v, dropout.
+        options: The same by their names.
 
     Raises:
         InputError: As `MultiHeadAttention`; or d_k is odd; or, in a call, query and key
@@ -86,24 +81,16 @@ class RotaryAttention(MultiHeadAttention):
     True
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_k: int | None = None,
-        d_v: int | None = None,
-        dropout: float = 0.0,
-        max_length: int = 1024,
-    ) -> None:
-        super().__init__(d_model, num_heads, d_k, d_v, dropout)
+    def __init__(self, *sizes: Any, **options: Any) -> None:
+        super().__init__(*sizes, **options)
         check_rotary(self.d_k)
-        self.positions = SinusoidalPositionalEncoding(self.d_k, max_length)
+        self.positions = SinusoidalPositionalEncoding(self.d_k)
 
     def forward(self, query, key, value, *args, **options):
         """As `MultiHeadAttention.forward`, for a sequence that attends to itself."""
         if query.dim() == 3 == key.dim() and query.size(1) != key.size(1):
             raise InputError(
-                f"Rotary attention is for a sequence that attends to itself, but there "
+                "Rotary attention is for a sequence that attends to itself, but there "
                 f"are {query.size(1)} queries and {key.size(1)} keys."
             )
         return super().forward(query, key, value, *args, **options)

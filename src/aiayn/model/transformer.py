@@ -1,10 +1,8 @@
 """§3.1, Figure 1: the Transformer, which joins encoder and decoder.
 
-By default nothing differs from the paper. The paper does not mention padding: here the
-sentences of a batch are padded to one length, and nothing attends to padding.
+The paper does not mention padding; here nothing attends to it.
 """
 
-from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 import torch
@@ -13,11 +11,11 @@ from torch import Tensor, nn
 
 from aiayn.errors import InputError
 from aiayn.model.attention_weights import AttentionWeights
-from aiayn.model.cache import DecoderCache
+from aiayn.model.cache import DecoderCache, KVCache
 from aiayn.model.choices import TransformerCall
 from aiayn.model.config import TransformerConfig
 from aiayn.model.embeddings import TokenEmbedding
-from aiayn.model.layers import Decoder, DecoderLayer, Encoder
+from aiayn.model.layers import Decoder, Encoder
 from aiayn.model.learned_positions import (
     LearnedPositionalEncoding,
     NoPositionalEncoding,
@@ -34,8 +32,7 @@ def shift_right(
 
     $$(y_1, …, y_m) ↦ (\mathrm{bos}, y_1, …, y_{m-1})$$
 
-    Position i of the result holds token i - 1 of the target. So the position that
-    predicts token i has not read it.
+    So the position that predicts token i has not read it.
 
     Args:
         target: The tokens to predict.
@@ -59,9 +56,6 @@ class Transformer(nn.Module):
 
     with the decoder's hidden state $s_t$ and the embedding matrix E, which is also the
     output layer. A call returns $E s_t$, the logits.
-
-    The masks and positions of a batch may be given. Without them, sources and targets
-    are sentences padded at the end, one a row.
 
     Args:
         config: Its sizes; `TransformerConfig.base()` is the paper's.
@@ -95,16 +89,13 @@ class Transformer(nn.Module):
         target: Int[Tensor, "batch target_length"],
         **masks_and_positions: Tensor | None,
     ) -> Float[Tensor, "batch target_length vocab"]:
-        """The logits of the next token at every position of the target.
+        """The logits of the token after each position of the target.
 
         Args:
             source: Token ids, padded at the end with ``config.pad_id``.
             target: What the decoder reads: already shifted right (`shift_right`), and
                 padded at the end too.
             masks_and_positions: As for `decoder_hidden`.
-
-        Returns:
-            Logits; those at position i are for the token after target position i.
 
         Raises:
             InputError: The ids are not of such shapes, or not in the vocabulary.
@@ -125,8 +116,6 @@ class Transformer(nn.Module):
         """The decoder's last hidden states, which `logits` scores.
 
         Args:
-            source: As in `forward`.
-            target: As in `forward`.
             source_mask: What the source may attend to; None: all but padding.
             target_mask: What the target may attend to; None: no later position.
             memory_mask: What the target may attend to in the source, as source_mask.
@@ -138,8 +127,8 @@ class Transformer(nn.Module):
         if target_mask is None:
             _refuse_early_padding(target[..., 1:], self.config.pad_id, "target")
         memory, _ = self._encode(source, source_mask, source_positions)
-        options = target_mask, memory_mask, target_positions
-        return self._decode(target, memory, source, *options)[0]
+        given = target_mask, memory_mask, target_positions
+        return self._decode(target, memory, source, *given)[0]
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -188,8 +177,10 @@ class Transformer(nn.Module):
         """Encode the source, and return the cache for decoding it step by step."""
         _refuse_early_padding(source, self.config.pad_id, "source")
         memory = self.encode(source)
-        layers = cast(Iterable[DecoderLayer], self.decoder.layers)
-        caches = [layer.init_cache(memory) for layer in layers]
+        caches = []
+        for layer in cast(Any, self.decoder.layers):
+            keys, values = layer.cross_attention.project_kv(memory, memory)
+            caches.append((KVCache(), KVCache(keys.contiguous(), values.contiguous())))
         return DecoderCache(caches, padding_mask(source, self.config.pad_id))
 
     def decode_step(
@@ -198,15 +189,13 @@ class Transformer(nn.Module):
         """Read one token a hypothesis, and return the logits of the next one.
 
         Args:
-            tokens: The newest token of each hypothesis. There may be several of each
-                sentence, and equally many of all.
+            tokens: The newest token of each hypothesis, equally many of each sentence.
             cache: What `init_decode` returned; it is extended in place.
         """
         x = self._embed("target", tokens[:, None], start=cache.length)
         # The newest position may attend to all written ones: no causal mask is needed.
-        hidden_states, _, _ = self.decoder(
-            x, None, None, cache.memory_mask, caches=cache.layers
-        )
+        given = None, None, cache.memory_mask
+        hidden_states, _, _ = self.decoder(x, *given, caches=cache.layers)
         cache.length += 1
         return self.logits(hidden_states[:, 0])
 
@@ -241,9 +230,7 @@ class Transformer(nn.Module):
             memory_mask = padding_mask(source, self.config.pad_id)
         return self.decoder(x, memory, target_mask, memory_mask, need_weights)
 
-    def _embed(
-        self, use: Literal["source", "target"], tokens: Tensor, **where: Any
-    ) -> Tensor:
+    def _embed(self, use: Any, tokens: Tensor, **where: Any) -> Tensor:
         """Embed tokens, add their positions, and apply dropout (paper: §5.4)."""
         whole = tokens.dtype in (torch.int32, torch.int64)
         if tokens.dim() != 2 or not whole or not tokens.size(1):
@@ -254,7 +241,6 @@ class Transformer(nn.Module):
 
 
 def _positions(config: TransformerConfig) -> nn.Module:
-    """What is added to the embeddings."""
     if config.positions == "rotary":
         return NoPositionalEncoding()
     learned = config.positions == "learned"
@@ -263,13 +249,11 @@ def _positions(config: TransformerConfig) -> nn.Module:
 
 
 def _refuse_early_padding(tokens: Tensor, pad_id: int, name: str) -> None:
-    """Padding belongs at the end of a row, where the default masks expect it.
+    """On the left it shifts every position; or it is a word of another vocabulary.
 
-    On the left it shifts every position, and a vocabulary of another kind may have a
-    word where padding is expected. Looked at on a CPU only, where that takes no time.
+    Looked at on a CPU only, where that takes no time.
     """
-    looks = tokens.device.type == "cpu" and not torch.compiler.is_compiling()
-    if tokens.dim() != 2 or not looks:
+    if tokens.dim() != 2 or not tokens.is_cpu or torch.compiler.is_compiling():
         return
     early = ((tokens[:, :-1] == pad_id) & (tokens[:, 1:] != pad_id)).any(1)
     try:

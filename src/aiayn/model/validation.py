@@ -1,4 +1,4 @@
-"""Checks of what a model is given: sizes, rates, masks, token ids."""
+"""Checks of what a model is given, each with one sentence for what is refused."""
 
 from numbers import Integral
 from typing import Any
@@ -20,12 +20,10 @@ def check_sizes(minimum: int, **sizes: Any) -> None:
 
 
 def hold_python_numbers(config: Any) -> None:
-    """Turn others' whole numbers and NumPy's truth values into Python's, for JSON."""
+    """Turn NumPy's numbers and truth values into Python's, for JSON."""
     for name, value in list(vars(config).items()):
-        if isinstance(value, np.bool_):
-            object.__setattr__(config, name, bool(value))
-        elif isinstance(value, Integral) and not isinstance(value, int):
-            object.__setattr__(config, name, int(value))
+        if isinstance(value, np.generic):
+            object.__setattr__(config, name, value.item())
 
 
 def check_rates(**rates: float) -> None:
@@ -35,17 +33,11 @@ def check_rates(**rates: float) -> None:
             raise InputError(f"{name} is a probability in [0, 1), not {rate!r}.")
 
 
-def check_flags(**flags: bool) -> None:
-    """A text is neither: "false" would be taken for True."""
-    for name, flag in flags.items():
-        if not isinstance(flag, bool | np.bool_):
-            raise InputError(f"{name} must be True or False, not {flag!r}.")
-
-
-def check_norm(norm: str) -> None:
-    """LayerNorm stands after the addition or before the sub-layer."""
-    if norm not in ("post", "pre"):
-        raise InputError(f"norm must be 'post' or 'pre', not {norm!r}.")
+def check_choice(name: str, value: Any, *choices: Any) -> None:
+    """An option must be one of its choices; "false" is neither True nor False."""
+    if value not in choices:
+        allowed = " or ".join(map(repr, choices))
+        raise InputError(f"{name} must be {allowed}, not {value!r}.")
 
 
 def check_pad_id(pad_id: int, vocab_size: int) -> None:
@@ -83,27 +75,6 @@ def check_rotary(d_k: int) -> None:
         )
 
 
-def explain_sequences(width: int, *shapes: torch.Size) -> str:
-    """Why query, key and value are not batches of the same sentences."""
-    given = ", ".join(str(tuple(shape)) for shape in shapes)
-    if any(len(shape) != 3 for shape in shapes):
-        return (
-            "query, key and value must be of shape (batch, length, d_model), not "
-            f"{given}: give x[None] for one sentence."
-        )
-    if any(shape[2] != width for shape in shapes):
-        return (
-            f"query, key and value must be of width d_model = {width}, but their "
-            f"shapes are {given}."
-        )
-    if any(shape[0] != shapes[0][0] for shape in shapes):
-        return (
-            "query, key and value must be of as many sentences, but their shapes are "
-            f"{given}: give one memory for each query."
-        )
-    return explain_attention(*shapes)
-
-
 def check_attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
 ) -> None:
@@ -112,48 +83,45 @@ def check_attention(
     Raises:
         InputError: Their shapes do not fit together.
     """
-    shapes = query.shape, key.shape, value.shape
     try:
-        torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
+        torch.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
         fits = query.size(-1) == key.size(-1) and key.size(-2) == value.size(-2)
     except (RuntimeError, IndexError):
         fits = False
     if not fits or query.dim() < 2:
-        raise InputError(explain_attention(*shapes))
-
-
-def explain_attention(*shapes: torch.Size) -> str:
-    """Why an attention function cannot compute with query, key and value."""
-    given = ", ".join(str(tuple(shape)) for shape in shapes)
-    if min(map(len, shapes)) < 2:
-        return f"query, key and value must be of shape (…, length, width), not {given}."
-    if shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[-1][-2]:
-        return (
-            "query and key must be of the same width, and key and value of the same "
-            f"length, one value for each key, but their shapes are {given}."
+        raise InputError(
+            f"query, key and value of shapes {_listed(query, key, value)} do not fit "
+            "together: they must be of shape (…, length, width), query and key of the "
+            "same width, with one value for each key. The other dimensions, such as "
+            "that of a batch, must be equal or 1."
         )
+
+
+def explain_sequences(width: int, *tensors: torch.Tensor) -> str:
+    """Why query, key and value are not batches of the same sentences."""
     return (
-        f"query, key and value are of shapes {given}, whose leading dimensions, such "
-        "as that of a batch, must be equal or 1."
+        f"query, key and value of shapes {_listed(*tensors)} do not fit together: they "
+        f"must be of shape (batch, length, d_model = {width}), all of the same batch "
+        "(x[None] for one sentence), with one value for each key."
     )
 
 
-def explain_mask(mask: torch.Tensor, shape: torch.Size) -> str:
+def _listed(*tensors: torch.Tensor) -> str:
+    return ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
+
+
+def explain_mask(mask: Any, shape: torch.Size) -> str:
     """Why a mask does not fit scores of a shape, in one sentence.
 
     A mask of numbers is not guessed: some libraries add it to the scores. Nor is one of
     three dimensions: its first could be sentences or heads.
     """
-    if not isinstance(mask, torch.Tensor):
+    kind = getattr(mask, "dtype", type(mask).__name__)
+    if kind != torch.bool:
         return (
-            "A mask is a boolean tensor, True where a query may attend to a key, not "
-            f"something of the type {type(mask).__name__}."
-        )
-    if mask.dtype != torch.bool:
-        return (
-            "A mask holds True where a query may attend to a key, and False elsewhere, "
-            f"but this one is of {mask.dtype}: give mask != 0 if its ones may be "
-            "attended to, mask == 0 if it is to be added to the scores."
+            "A mask is a boolean tensor, True where a query may attend to a key, but "
+            f"this one is of {kind}: give mask != 0 if its ones may be attended to, "
+            "mask == 0 if it is to be added to the scores."
         )
     meant = "batch, heads, queries, keys" if len(shape) == 4 else "…, queries, keys"
     return (
@@ -166,11 +134,9 @@ def explain_mask(mask: torch.Tensor, shape: torch.Size) -> str:
 
 def explain_tokens(tokens: torch.Tensor, name: str) -> str:
     """Why something cannot be a batch of token ids, in one sentence."""
-    if tokens.dim() == 2 and not tokens.size(1):
-        return f"{name} is empty: every row needs at least one token."
     return (
-        f"{name} must hold token ids (int64) of shape (batch, length), not "
-        f"{tokens.dtype} of shape {tuple(tokens.shape)}."
+        f"{name} must hold token ids (int64) of shape (batch, length), at least one in "
+        f"each row, not {tokens.dtype} of shape {tuple(tokens.shape)}."
     )
 
 
@@ -183,16 +149,10 @@ def explain_early_padding(row: int, pad_id: int, name: str) -> str:
     )
 
 
-def explain_batch(
-    target: torch.Tensor, memory: torch.Tensor, source: torch.Tensor
-) -> str:
+def explain_batch(*tensors: torch.Tensor) -> str:
     """Why target, memory and source are not of the same sentences, in one sentence."""
-    if target.size(0) != source.size(0):
-        return (
-            f"target has {target.size(0)} rows and source {source.size(0)}: give one "
-            "target for each source."
-        )
     return (
-        f"memory is of {tuple(memory.shape[:2])} positions, but source of "
-        f"{tuple(source.shape)}: memory must be what encode(source) returned."
+        f"target, memory and source of shapes {_listed(*tensors)} do not belong "
+        "together: give one target for each source, and the memory that "
+        "encode(source) returned."
     )

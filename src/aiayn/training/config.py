@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Unpack, get_args, get_origin
 
 from aiayn.errors import InputError
 from aiayn.model import TransformerConfig
 from aiayn.model.validation import hold_python_numbers
 from aiayn.storage import describe_config, expand, read_config
+from aiayn.training.choices import TrainingChoices
 from aiayn.version import __version__
 
 _MAY_BE_ZERO = ("validation_sentences", "cooldown_steps", "seed")
@@ -148,7 +149,7 @@ class TrainingConfig:
             ) from None
 
     @classmethod
-    def grammar(cls, **changes: Any) -> "TrainingConfig":
+    def grammar(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """The embedded corpus: no download, a minute or two on one core."""
         # In so short a time, many small steps teach more than few large ones, and new
         # pairs more than repeated ones. Packed rows bring sentences of all lengths into
@@ -176,7 +177,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def multi30k(cls, **changes: Any) -> "TrainingConfig":
+    def multi30k(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """Multi30k en→de, 29,000 captions: about half an hour on two cores."""
         # There are few captions, and a narrow model overfits them least (Wu et al.,
         # 2021). Rotary positions need fewer steps (chapter 21), small batches learn
@@ -206,7 +207,7 @@ class TrainingConfig:
         return replace(config, **changes)
 
     @classmethod
-    def base(cls, **changes: Any) -> "TrainingConfig":
+    def base(cls, **changes: Unpack[TrainingChoices]) -> "TrainingConfig":
         """The paper's base training on WMT 2014, compiled and in bf16 for a GPU."""
         return replace(cls(precision="bf16", compile=True), **changes)
 

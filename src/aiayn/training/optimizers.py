@@ -17,10 +17,7 @@ class Optimizers:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        config: TrainingConfig,
-        dtype: torch.dtype | None = None,
+        self, model: nn.Module, config: TrainingConfig, dtype: torch.dtype | None = None
     ) -> None:
         linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
         muons = {id(w) for w in linear if config.optimizer == "muon"}

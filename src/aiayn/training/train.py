@@ -193,13 +193,12 @@ def _load_progress(trainer: Trainer, run: RunFolder) -> Progress:
 
 def _average(trainer: Trainer, data: TrainingData, log: RunLog) -> None:
     """Average the last checkpoints, load the average into the model, and score it."""
-    run = log.run
     with trainer.processes.main_first():
         if trainer.processes.is_main:
-            weights, info = average_checkpoints(run.checkpoints())
-            save_tensors(run.average, weights, info, make_folder=False)
-        weights, _ = load_tensors(run.average)
-        load_weights(trainer.model, weights, run.average)
+            weights, info = average_checkpoints(log.run.checkpoints())
+            save_tensors(log.run.average, weights, info, make_folder=False)
+        weights, _ = load_tensors(log.run.average)
+        load_weights(trainer.model, weights, log.run.average)
         if trainer.processes.is_main:
             log.write(event="average", **validation_scores(trainer, data))
 

@@ -775,7 +775,5 @@ def pitfalls(translator: Translator, source: Tensor, read: Tensor) -> pd.DataFra
 def elements(caches: Sequence[Any]) -> int:
     """How many numbers are in the caches of a decoder's layers."""
     return sum(
-        part.keys.numel() + part.values.numel()
-        for cache in caches
-        for part in (cache.written, cache.memory)
+        part.keys.numel() + part.values.numel() for cache in caches for part in cache
     )

@@ -20,7 +20,7 @@ Choices that make each English sentence have one translation here:
 Modules: `nouns`, `verbs` and `words` hold the lexicon; `german` and `english` inflect;
 `phrases` and `clauses` hold one specification, written with `english_order` and
 `german_order`; `draw`, `sentences` and `anaphora` draw specifications; `splits` says
-what is held out; `sample` has the result.
+what is held out; `sample` has the result; `corpus` is what `load_corpus` reads.
 """
 
 import gc
@@ -31,13 +31,7 @@ from random import Random
 
 from aiayn.data.grammar.draw import Draw
 from aiayn.data.grammar.phrases import Draft, Word
-from aiayn.data.grammar.sample import (
-    GrammarSample,
-    align,
-    detokenise,
-    grow,
-    words_of,
-)
+from aiayn.data.grammar.sample import GrammarSample, align, detokenise, grow, words_of
 from aiayn.data.grammar.sentences import KINDS, derive
 from aiayn.data.grammar.splits import SPLITS, held_out_combinations, split_of
 from aiayn.errors import InputError

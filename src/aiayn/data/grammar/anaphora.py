@@ -6,12 +6,7 @@ from aiayn.data.grammar import english, german
 from aiayn.data.grammar.clauses import Clause, SubordinateClause
 from aiayn.data.grammar.draw import Draw
 from aiayn.data.grammar.nouns import BY_NAME, Noun, nouns_of
-from aiayn.data.grammar.phrases import (
-    THE,
-    Determiner,
-    NounPhrase,
-    Pronoun,
-)
+from aiayn.data.grammar.phrases import THE, Determiner, NounPhrase, Pronoun
 from aiayn.data.grammar.splits import split_adjectives, split_objects
 from aiayn.data.grammar.verbs import VERBS, Verb, verbs_of
 from aiayn.data.grammar.whole import Pair, statement, with_subordinate

@@ -32,16 +32,7 @@ STATES = frozenset(
 )
 """Verbs of no action: no place, no manner, no modal."""
 UNWILLED = frozenset(
-    {
-        "lose",
-        "forget",
-        "find",
-        "cry",
-        "fall asleep",
-        "wake up",
-        "arrive",
-        "see",
-    }
+    {"lose", "forget", "find", "cry", "fall asleep", "wake up", "arrive", "see"}
 )
 """Verbs that go with *can* and *will*, but not with *want*, *must* and *should*."""
 PLACES = {
