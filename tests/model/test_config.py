@@ -206,6 +206,8 @@ def test_numpy_s_numbers_are_as_good_as_python_s(kind, sizes, unchecked_shapes):
     assert {type(getattr(config, name)) for name in sizes} == {int}
     tied = TransformerConfig(tie_embeddings=np.False_)
     assert tied.tie_embeddings is False
+    clipped = TrainingConfig(clip_norm=np.float32(1))
+    assert type(clipped.clip_norm) is float
     widths = head_widths(np.int64(16), np.int64(4), d_v=np.int64(3))
     assert [(type(width), width) for width in widths] == [(int, 4), (int, 3)]
 
