@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aiayn_site.speed_tables import who_is_ahead
 from benchmarks import summary
 from benchmarks.peers import PEERS
 
@@ -145,6 +146,23 @@ def test_a_search_is_shown_beside_ours():
         "ours 150.0/s 1.00 × 100.0% same 100 MB",
         "marian 50.0/s 3.00 × 98.5% same 100 MB",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sentence"),
+    [
+        (6.0, "No peer is faster."),
+        (1.5, "Faster than ours: Hugging Face Marian (greedy, ours 0.75 ×)."),
+    ],
+)
+def test_the_page_says_who_translates_faster_than_ours(seconds, sentence):
+    case = {"beam_size": 1, "workload": "mixed"}
+    ours, theirs = (
+        measurement(peer, 1, needed, **case)
+        for peer, needed in (("ours", 2.0), ("marian", seconds))
+    )
+    [paragraph] = who_is_ahead({"measurements": [ours, theirs]})
+    assert paragraph.astext().replace("\N{NO-BREAK SPACE}", " ") == sentence
 
 
 def test_the_table_names_all_who_were_measured_and_who_was_not():

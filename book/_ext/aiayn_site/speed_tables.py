@@ -141,14 +141,13 @@ class Decoding(BenchmarkDirective):
     def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
         made: list[nodes.Node] = []
         for case in summary.decoding_cases(record):
-            search = "greedy" if case["beam_size"] == 1 else f"beam {case['beam_size']}"
-            title = f"{search}, {WORKLOADS[case['workload']]}"
+            title = f"{searched(case)}, {WORKLOADS[case['workload']]}"
             header = ["", "sentences/s", "ours, times", "processor s", "same output"]
             header.append("peak MB")
             made += [heading(title, record, case)]
             rows = decoding_rows(record, case)
             made += [with_bars(table(header, rows), rows)]
-        return [*made, *busy(record), *trained_by(record)]
+        return [*made, *who_is_ahead(record), *busy(record), *trained_by(record)]
 
 
 class OnAGpu(BenchmarkDirective):
@@ -307,6 +306,23 @@ def decoding_rows(record: dict[str, Any], case: dict[str, Any]) -> list[list[str
         ]
         for peer in sorted(speeds, key=speeds.__getitem__, reverse=True)
     ]
+
+
+def searched(case: dict[str, Any]) -> str:
+    """How a case was translated."""
+    return "greedy" if case["beam_size"] == 1 else f"beam {case['beam_size']}"
+
+
+def who_is_ahead(record: dict[str, Any]) -> list[nodes.Node]:
+    """Which peers translate faster than ours, and where."""
+    faster = [
+        f"{PEERS[peer].title} ({searched(case)}, ours {times(ratio)})"
+        for case in summary.decoding_cases(record)
+        for peer in summary.peers_in(record)
+        if (ratio := summary.ratio_to_ours(record, peer, case)) and ratio < 1
+    ]
+    text = f"Faster than ours: {', '.join(faster)}." if faster else "No peer is faster."
+    return [nodes.paragraph("", text)]
 
 
 def busy(record: dict[str, Any]) -> list[nodes.Node]:
