@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_site.speed_tables import who_is_ahead
+from aiayn_site.speed_tables import trained_by, who_is_ahead
 from benchmarks import summary
 from benchmarks.peers import PEERS
 
@@ -163,6 +163,13 @@ def test_the_page_says_who_translates_faster_than_ours(seconds, sentence):
     )
     [paragraph] = who_is_ahead({"measurements": [ours, theirs]})
     assert paragraph.astext().replace("\N{NO-BREAK SPACE}", " ") == sentence
+
+
+def test_the_page_names_the_command_that_trains_the_weights_today():
+    """Not the one that did so before the recipe's defaults changed."""
+    [paragraph] = trained_by({"settings": {"run": "multi30k-en-de"}})
+    assert "--model.norm post" in paragraph.astext()
+    assert trained_by({"settings": {"run": "nobody's"}}) == []
 
 
 def test_the_table_names_all_who_were_measured_and_who_was_not():

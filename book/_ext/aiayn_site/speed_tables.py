@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))
 
 from aiayn.errors import InputError  # noqa: E402
-from aiayn_book.records import load_record  # noqa: E402
+from aiayn_book.records import load_record, repeats  # noqa: E402
 from benchmarks import summary  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 
@@ -346,9 +346,9 @@ def busy(record: dict[str, Any]) -> list[nodes.Node]:
 
 
 def trained_by(record: dict[str, Any]) -> list[nodes.Node]:
-    """The command that trained the weights, where the book has that run's record."""
+    """The command that trains such weights today, where the book has their record."""
     try:
-        command = load_record(record["settings"]["run"])["command"]
+        command = repeats(load_record(record["settings"]["run"]))
     except InputError:
         return []
     code = nodes.literal(command, command)
