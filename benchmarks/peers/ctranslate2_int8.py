@@ -1,4 +1,4 @@
-"""CTranslate2 as most of its users run it: its products take eight bits a number."""
+"""CTranslate2 as it is often used: its products take eight bits a number."""
 
 from pathlib import Path
 

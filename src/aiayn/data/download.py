@@ -94,7 +94,7 @@ def fetch(file: RemoteFile, *, timeout: float = 20.0) -> Path:
     raise InputError(
         f"{file.path} could not be downloaded: {'; '.join(failures)}. Check the "
         f"network, or download it by hand and save it as {path}, or as {file.path} in "
-        f"the folder that AIAYN_DATA names (now: {own})."
+        f"the folder that AIAYN_DATA names (now: {own or 'none'})."
     )
 
 

@@ -79,11 +79,10 @@ def beam_search(
     >>> len(first.tokens) < 3 + 50  # the input's length + 50, the end included
     True
     """
-    knobs: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty}
-    knobs |= {"extra_length": extra_length, "max_length": max_length}
-    ends = {"bos_id": bos_id, "eos_id": eos_id}
-    found = beam_search_n_best(model, source, num_best=1, **ends, **knobs)
-    return [best[0] for best in found]
+    options: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty}
+    options |= {"extra_length": extra_length, "max_length": max_length}
+    options |= {"bos_id": bos_id, "eos_id": eos_id, "num_best": 1}
+    return [best[0] for best in beam_search_n_best(model, source, **options)]
 
 
 def beam_search_n_best(

@@ -128,21 +128,22 @@ def log_softmax(logits: Float[Tensor, "... vocab"]) -> Float[Tensor, "... vocab"
 
 
 def next_log_probs(
-    model: Model, tokens: Tensor, cache: Any, ends: tuple[int, int], at_limit: Any
+    model: Model, tokens: Tensor, cache: Any, markers: tuple[int, int], at_limit: Any
 ) -> Float[Tensor, "rows vocab"]:
-    """Log-probabilities of each hypothesis's next token, -inf for padding and bos.
+    """Log-probabilities of each hypothesis's next token, -inf for padding and BOS.
 
-    The ends are bos_id and eos_id. Where at_limit is true for a sentence, it may only
-    end; None: for no sentence.
+    The markers are bos_id and eos_id. A sentence for which at_limit is true can only
+    end; None: this holds for no sentence.
     """
+    bos_id, eos_id = markers
     log_probs = log_softmax(model.decode_step(tokens, cache))
     log_probs[:, model.config.pad_id] = -math.inf
-    log_probs[:, ends[0]] = -math.inf
+    log_probs[:, bos_id] = -math.inf
     if at_limit is not None:
         rows = at_limit.repeat_interleave(len(tokens) // len(at_limit))
-        end = log_probs[:, ends[1]].clone()
+        end = log_probs[:, eos_id].clone()
         log_probs.masked_fill_(rows[:, None], -math.inf)
-        log_probs[:, ends[1]] = end
+        log_probs[:, eos_id] = end
     return log_probs
 
 

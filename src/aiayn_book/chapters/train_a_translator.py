@@ -448,8 +448,9 @@ def settle_attention_alone(model: Transformer, right: int, total: int) -> None:
         f"1). Recorded: {min(german):.1f} to {max(german):.1f} BLEU in {len(german)} "
         "runs on German captions, which people wrote",
         sample=f"one training, {total:,} new sentences",
-        detects=f"a share {smallest_effect(math.sqrt(0.25 / total)):.1%} above or "
-        "below one half; how far trainings differ is not measured",
+        detects="a share that lies "
+        f"{100 * smallest_effect(math.sqrt(0.25 / total)):.1f} percentage points above "
+        "or below one half; how far trainings differ is not measured",
     )
 
 
