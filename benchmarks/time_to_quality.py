@@ -15,14 +15,14 @@ from benchmarks.driver import Benchmark, Job, arguments, report
 from benchmarks.peers import Peer
 from benchmarks.summary import quality_lines
 
-ABLE = ("ours", "torch_nn", "fairseq")
+ABLE = ("ours", "torch_nn", "fairseq", "joeynmt")
 """Whose adapters know pre-norm, and can search with what they have learnt."""
 
 
 def main() -> None:
     """Train each peer once a seed, and print the minutes."""
     parser = arguments(__doc__.splitlines()[0], rounds=1)
-    parser.set_defaults(peers=["ours", "fairseq"])
+    parser.set_defaults(peers=["ours", "fairseq", "joeynmt"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--bleu", type=float, default=35.0, help="good enough")

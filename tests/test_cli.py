@@ -75,17 +75,17 @@ def typed(monkeypatch, capsys, *words, stdin=None):
 
 
 @pytest.fixture
-def aiayn(monkeypatch, capsys):
-    """Type a command line."""
-    return lambda *words, stdin=None: typed(monkeypatch, capsys, *words, stdin=stdin)
-
-
-@pytest.fixture
 def tuned(monkeypatch):
     """What the process is tuned for; in this one, nothing is changed."""
     asked = []
     monkeypatch.setattr(cli, "tune_process", lambda *what: asked.append(what))
     return asked
+
+
+@pytest.fixture
+def aiayn(monkeypatch, capsys, tuned):
+    """Type a command line."""
+    return lambda *words, stdin=None: typed(monkeypatch, capsys, *words, stdin=stdin)
 
 
 def complaint(status, out, err):
@@ -155,6 +155,15 @@ def test_without_fast_the_process_stays_as_it_is(aiayn, folder, tmp_path, tuned)
     status, _, err = aiayn("train", "grammar", *places, *flags.split())
     assert status == 0, err
     assert tuned == []
+
+
+def test_searches_are_tuned_too(aiayn, run, tuned):
+    """In 32 bits, in which translations are computed."""
+    asked = (resolve_device("cpu"), torch.float32)
+    for words in (("translate", run.path, "a b"), ("evaluate", run.path)):
+        status, _, err = aiayn(*words, "--device", "cpu")
+        assert status == 0, err
+    assert tuned == [asked, asked]
 
 
 def test_translates_arguments_files_and_standard_input_alike(aiayn, run, tmp_path):

@@ -1,8 +1,13 @@
-"""Joey NMT: its Transformer and its loss, which builds the smoothed targets."""
+"""Joey NMT: its Transformer, its greedy search, and its loss with smoothed targets.
+
+The search has no cache: it reads all that it has written again at every step.
+"""
 
 from types import SimpleNamespace
 
+import torch
 from joeynmt.model import Model, build_model
+from joeynmt.search import greedy
 from joeynmt.vocabulary import Vocabulary
 from torch import Tensor
 
@@ -13,7 +18,10 @@ from benchmarks.peers.shared import (
     PAD_ID,
     Schedule,
     Step,
+    Translate,
+    before_the_end,
     optimizer_step,
+    padded,
     shift_right,
 )
 from benchmarks.workload import LABEL_SMOOTHING
@@ -42,7 +50,7 @@ def vocabulary(size: int) -> Vocabulary:
 
 
 def build(config: TransformerConfig) -> Model:
-    """The model of that size, post-norm as the paper's."""
+    """The model of that size."""
 
     def stack(layers: int) -> dict:
         return {
@@ -52,7 +60,7 @@ def build(config: TransformerConfig) -> Model:
             "hidden_size": config.d_model,
             "ff_size": config.d_ff,
             "dropout": config.dropout,
-            "layer_norm": "post",
+            "layer_norm": config.norm,
             "embeddings": {
                 "embedding_dim": config.d_model,
                 "scale": True,
@@ -88,3 +96,25 @@ def training_step(model: Model, narrow: bool, schedule: Schedule) -> Step:
 
     width = model.src_embed.embedding_dim
     return optimizer_step(loss_of, model, width, narrow, schedule)
+
+
+def searcher(model: Model) -> Translate:
+    """Its greedy search."""
+
+    def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
+        if beam_size != 1:
+            raise NotImplementedError("Only its greedy search is asked for here.")
+        model.eval()
+        source = padded(rows)
+        real = (source != PAD_ID)[:, None]
+        with torch.inference_mode():
+            encoded, last, _, _ = model(
+                return_type="encode",
+                src=source,
+                src_length=real.sum((1, 2)),
+                src_mask=real,
+            )
+        found, _, _ = greedy(real, source.size(1) + 50, model, encoded, last)
+        return [before_the_end(row) for row in found.tolist()]
+
+    return translate

@@ -55,7 +55,8 @@ def training_step(
 
 
 def trained(folder: Path) -> Transformer:
-    """What the folder holds."""
+    """What the folder holds, in a process with the settings of the commands."""
+    tune_process(torch.device("cpu"), torch.float32)
     return load_translator(folder)[0]
 
 

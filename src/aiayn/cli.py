@@ -123,10 +123,9 @@ def translate(
     typed = not text and not file and sys.stdin.isatty()
     if typed:
         print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr, flush=True)
-    if file:
-        lines = data.read_lines(file)
-    else:
-        lines = text or data.read_stream(sys.stdin.buffer, "standard input")
+    typing = sys.stdin.buffer, "standard input"
+    lines = data.read_lines(file) if file else text or data.read_stream(*typing)
+    _tune_process(TrainingConfig(device=device))
     model, tokenizer = inference.load_translator(run, device)
     if weights:
         for number, line in enumerate(lines, start=1):
@@ -176,6 +175,7 @@ def evaluate(
         device: auto, cpu, cuda or mps.
     """
     run = expand(run)
+    _tune_process(TrainingConfig(device=device))
     model, tokenizer = inference.load_translator(run, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
     config = TrainingConfig.from_dict(read_json(folder.config), folder.config)
@@ -353,7 +353,7 @@ def _exit(sentence: str, status: int) -> NoReturn:
 
 
 def _tune_process(config: TrainingConfig) -> None:
-    """Settings that outlive a training: a library must not make them, a program may."""
+    """Settings that outlive a command: a library must not make them, a program may."""
     device = resolve_device(config.device)
     if config.fast:
         tune_process(device, resolve_precision(config.precision, device))

@@ -1,15 +1,21 @@
 """Products by oneDNN are torch's own."""
 
+import copy
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
 from aiayn import fast
+from aiayn.errors import InputError
 from aiayn.fast import linear as module
+from aiayn.fast.autocast import _searches
 from aiayn.fast.linear import FastLinear, linear, product, weight_gradient
+from aiayn.model import Transformer, TransformerConfig
 
 sizes = st.integers(1, 9)
 pytestmark = pytest.mark.skipif(
@@ -96,3 +102,94 @@ def test_the_library_is_asked_for_32_bits_and_nothing_else(monkeypatch):
 def test_a_bias_may_have_any_stride(bias):
     x, weight = torch.randn(3, 5), torch.randn(6, 5)
     assert_close(product(x, weight, bias), F.linear(x, weight, bias))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(1)
+    return fast.accelerate(Transformer(TransformerConfig.tiny(vocab_size=30)).eval())
+
+
+SOURCE = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0]])
+
+
+def written(model, steps=3):
+    """The logits of a few steps, and the cache."""
+    with torch.inference_mode():
+        cache, tokens = model.init_decode(SOURCE), torch.tensor([1, 1])
+        found = [model.decode_step(tokens, cache) for _ in range(steps)]
+    return found, cache
+
+
+def test_a_search_packs_each_weight_of_the_decoder_once(model):
+    with torch.inference_mode():
+        cache, tokens = model.init_decode(SOURCE), torch.tensor([1, 1])
+        model.decode_step(tokens, cache)
+        first = dict(_searches[cache])
+        model.decode_step(tokens, cache)
+    again = _searches[cache]
+    assert [id(blocks) for blocks in again.values()] == list(map(id, first.values()))
+    matrices = [w for w in model.decoder.parameters() if w.dim() == 2]
+    unused = [  # the memory was projected before the first step
+        matrix
+        for layer in model.decoder.layers
+        for matrix in (
+            layer.cross_attention.key_projection.weight,
+            layer.cross_attention.value_projection.weight,
+        )
+    ]
+    expected = {id(w) for w in [*matrices, model.output_weight]} - set(map(id, unused))
+    assert set(map(id, again)) == expected
+
+
+def test_a_search_with_packed_weights_computes_the_same(model):
+    found, _ = written(model)
+    with fast.disabled(model):
+        expected, _ = written(model)
+    assert_close(found, expected)
+
+
+def test_the_next_search_sees_weights_that_have_changed(model):
+    """Changed in a way, too, that torch does not count."""
+    before, _ = written(model)
+    for weight in model.parameters():
+        weight.data.mul_(1.5)
+    after, _ = written(model)
+    with fast.disabled(model):
+        expected, _ = written(model)
+    assert not torch.allclose(before[0], after[0])
+    assert_close(after, expected)
+
+
+def test_a_copy_of_a_cache_goes_on_alone(model):
+    _, cache = written(model)
+    copied, tokens = copy.deepcopy(cache), torch.tensor([4, 5])
+    with torch.inference_mode():
+        assert_close(
+            model.decode_step(tokens, copied), model.decode_step(tokens, cache)
+        )
+
+
+def refuse(*_):
+    """A user's hook that stops a step."""
+    raise InputError("Stop.")
+
+
+def test_outside_of_a_search_nothing_is_packed(model):
+    written(model, steps=1)
+    assert module.packed.weights is None
+    model.decoder.register_forward_pre_hook(refuse)
+    with pytest.raises(InputError):
+        written(model, steps=1)
+    assert module.packed.weights is None
+
+
+def test_a_weight_that_is_computed_at_every_step_is_not_kept(model):
+    """It is another tensor each time, and the memory of a search would fill."""
+    layer = model.decoder.layers[0].feed_forward.inner
+    nn.utils.parametrizations.weight_norm(layer)
+    _, cache = written(model)
+    assert all(isinstance(weight, nn.Parameter) for weight in _searches[cache])
+    with torch.inference_mode():
+        expected = {id(w) for w in model.parameters()}
+    assert set(map(id, _searches[cache])) <= expected

@@ -27,10 +27,15 @@ ASKED_FOR = {
     (forward_ad, "_current_level"),
 }
 CHANGED = {sizes: "use_duck_shape", numbers: "specialize_float"}
+REAL = torch.ops.mkldnn
 MULTIPLIERS = {
-    "is gone": SimpleNamespace(),
-    "takes fewer arguments": SimpleNamespace(_linear_pointwise=lambda x, w: F.linear),
-    "computes something else": SimpleNamespace(_linear_pointwise=lambda *_: 7.0),
+    "is gone": {"_linear_pointwise": None},
+    "takes fewer arguments": {"_linear_pointwise": lambda x, weight: F.linear},
+    "computes something else": {"_linear_pointwise": lambda *_: 7.0},
+    "does not pack weights": {"_reorder_linear_weight": None},
+    "packs with more arguments": {
+        "_reorder_linear_weight": lambda weight, rows: weight
+    },
 }
 
 
@@ -41,7 +46,8 @@ def test_there_is_no_other_private_name():
     for path in Path(fast.__file__).parent.glob("*.py"):
         for names in re.findall(private, path.read_text(encoding="utf-8")):
             found |= {*names}
-    parts = {"_dynamo", "_inductor", "_config", "_linear_pointwise", ""}
+    parts = {"_dynamo", "_inductor", "_config", ""}
+    parts |= {"_linear_pointwise", "_reorder_linear_weight"}
     assert found == {name for _, name in ASKED_FOR} | parts
 
 
@@ -55,9 +61,14 @@ def test_a_question_that_cannot_be_asked_is_answered_with_no(holder, name, monke
 def test_a_product_that_is_not_what_it_was_is_left_alone(change, monkeypatch):
     """Wherever it would be taken: an AMD processor, and factors of any size."""
     monkeypatch.setattr(products, "MIN_SIZE", 0)
-    monkeypatch.setattr(products, "_processor", lambda: "AuthenticAMD")
+    amd = {"processor": "AMD EPYC"}
+    monkeypatch.setattr(products, "describe_machine", lambda: amd)
     monkeypatch.setattr(products, "_mkl_is_slow", products._mkl_is_slow.__wrapped__)
-    monkeypatch.setattr(torch.ops, "mkldnn", MULTIPLIERS[change])
+    names = ("_linear_pointwise", "_reorder_linear_weight")
+    found = {name: getattr(REAL, name, None) for name in names} | MULTIPLIERS[change]
+    there = {name: operation for name, operation in found.items() if operation}
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**there))
+    assert not products._mkl_is_slow()
     x, weight = torch.randn(2, 4), torch.randn(3, 4, requires_grad=True)
     assert_close(products.linear(x, weight), F.linear(x, weight))
 
@@ -84,3 +95,22 @@ def test_a_setting_that_is_not_there_stays_as_it_is(config, monkeypatch):
     monkeypatch.setitem(sys.modules, config.__name__, None)
     with distinct_sizes():
         assert getattr(other, CHANGED[other]) != before
+
+
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [
+        ("AMD EPYC (family 26, model 2)", True),
+        ("AMD64 Family 25 Model 33 Stepping 0, AuthenticAMD", True),  # Windows
+        ("Intel64 Family 6 Model 85 Stepping 7, GenuineIntel", False),
+        ("Intel(R) Xeon(R) Platinum 8480+", False),
+        ("AMD64", False),  # what Windows calls any machine of 64 bits
+        ("arm", False),
+    ],
+)
+def test_an_amd_processor_is_known_by_its_description(processor, expected, monkeypatch):
+    monkeypatch.setattr(products, "describe_machine", lambda: {"processor": processor})
+    monkeypatch.setattr(products, "_onednn_multiplies", lambda: True)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    assert products._mkl_is_slow.__wrapped__() is expected

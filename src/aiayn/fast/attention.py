@@ -36,12 +36,10 @@ class FastMultiHeadAttention(MultiHeadAttention):
             return gpu_attention(queries, keys, values, mask), None
         if short:
             return short_attention(queries, keys, values, mask), None
-        dropout_p = self.dropout.p if dropping else 0.0
+        given = queries, keys, values, mask, self.dropout.p if dropping else 0.0
         with disable_cudnn_sdpa(keys.device):
-            context = F.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=mask, dropout_p=dropout_p
-            )  # (batch, heads, queries, d_v)
-        return context, None
+            context = F.scaled_dot_product_attention(*given)
+        return context, None  # (batch, heads, queries, d_v)
 
 
 class FastRotaryAttention(RotaryAttention, FastMultiHeadAttention):

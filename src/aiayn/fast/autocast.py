@@ -8,11 +8,14 @@ pays only where a compiler merges it with another.
 """
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from aiayn.fast.conditions import is_transformed
+from aiayn.fast.linear import packed
+from aiayn.model.cache import DecoderCache
 from aiayn.model.layers import ResidualNorm
 from aiayn.model.transformer import Transformer
 
@@ -37,15 +40,24 @@ class FastResidualNorm(ResidualNorm):
         return x if self.pre else self._normalise(x), weights
 
     def _normalise(self, x: Tensor) -> Tensor:
-        kind = x.device.type
-        narrow = torch.is_autocast_enabled(kind) and (
-            x.dtype == torch.get_autocast_dtype(kind)
-        )
+        narrow = x.dtype == torch.get_autocast_dtype(x.device.type)
         return cast_to_autocast(self.norm(x)) if narrow else self.norm(x)
 
 
+_searches: WeakKeyDictionary[DecoderCache, dict] = WeakKeyDictionary()
+"""The packed weights of each search (`aiayn.fast.linear`)."""
+
+
 class FastTransformer(Transformer):
-    """`Transformer`, whose first layer reads the narrow type."""
+    """`Transformer`: the first layer reads the narrow type; weights are packed once."""
+
+    def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
+        """As of `Transformer`; weights stay packed while the cache is there."""
+        packed.weights = _searches.setdefault(cache, {})
+        try:
+            return super().decode_step(tokens, cache)
+        finally:
+            packed.weights = None
 
     def _embed(self, *args: Any, **where: Any) -> Tensor:
         return cast_to_autocast(super()._embed(*args, **where))

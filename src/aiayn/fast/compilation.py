@@ -25,8 +25,7 @@ def compile_dynamic(module: nn.Module, **options: Any) -> Callable[..., Any]:
         module: Compiled at the function's first call.
         options: Further ones of `torch.compile`.
     """
-    weight = next(module.parameters(), None)
-    device = torch.device("cpu") if weight is None else weight.device
+    device = next((w.device for w in module.parameters()), torch.device("cpu"))
     if device.type == "cuda":
         register_operations()
     compiled: Callable[..., Any] = torch.compile(module, dynamic=True, **options)

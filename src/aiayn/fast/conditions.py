@@ -21,12 +21,9 @@ def is_transformed() -> bool:
     """Whether torch.compile, torch.func, forward mode or a counter is at work."""
     if torch.compiler.is_compiling():  # a compiler cannot trace the lines below
         return True
-    if getattr(forward_ad, "_current_level", -1) >= 0:
-        return True
-    if getattr(torch._C, "_len_torch_dispatch_stack", int)():  # FlopCounterMode, …
-        return True
-    functorch = getattr(torch._C, "_are_functorch_transforms_active", None)
-    return functorch is not None and functorch()
+    modes = getattr(torch._C, "_len_torch_dispatch_stack", int)  # FlopCounterMode, …
+    functorch = getattr(torch._C, "_are_functorch_transforms_active", bool)
+    return getattr(forward_ad, "_current_level", -1) >= 0 or modes() > 0 or functorch()
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -161,17 +161,14 @@ def gpu_attention(
 
     Paper: §3.2.1, equation (1).
     """
-    if torch.compiler.is_compiling() and not _can_be_called(query, key, value):
+    # A graph may have our kernels if they are registered.
+    known = _operations and _has_kernels(query.device) and fit(query, key, value)
+    if torch.compiler.is_compiling() and not known:
         added = None if mask is None else _by_eights(mask, query.dtype)
         return F.scaled_dot_product_attention(query, key, value, added)
     if not _operations:
         register_operations()
     return _operations[0](query, key, value, mask)[0].transpose(1, 2)
-
-
-def _can_be_called(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether a graph may have our kernels: they must have been registered."""
-    return bool(_operations) and _has_kernels(query.device) and fit(query, key, value)
 
 
 def _by_eights(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -200,8 +197,7 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
         query.is_cuda
         and query.dtype in (torch.bfloat16, torch.float16)
         and query.dtype == key.dtype == value.dtype
-        and query.size(-1) in WIDTHS
-        and value.size(-1) in WIDTHS
+        and {query.size(-1), value.size(-1)} <= set(WIDTHS)
         and query.shape[:2] == key.shape[:2]
         and key.shape[:3] == value.shape[:3]
     )

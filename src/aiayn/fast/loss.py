@@ -80,10 +80,8 @@ class _ChunkedLoss(torch.autograd.Function):
         mean_row, state_total = weight.mean(0), states.sum(0, dtype=weight.dtype)
         with torch.autocast(kind, enabled=False):
             grad_states = torch.empty_like(states) if of_states else None
-            grad_weight = None
-            if of_weight:
-                uniform = -smoothing / weight.size(0) * state_total
-                grad_weight = uniform.repeat(weight.size(0), 1)
+            uniform = -smoothing / weight.size(0) * state_total
+            grad_weight = uniform.repeat(weight.size(0), 1) if of_weight else None
             plain, right_total = weight.new_zeros(()), weight.new_zeros(())
             chunk = _positions_at_a_time(narrow_weight)
             for start in range(0, len(labels), chunk):

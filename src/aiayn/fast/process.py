@@ -1,4 +1,4 @@
-"""Settings of the whole process that change nothing but the time of a training.
+"""Settings of the whole process that change nothing but the time of its work.
 
 They cannot be undone, so that only the command line and benchmarks make them, at their
 start. A library must not change the process of its caller.
@@ -12,11 +12,12 @@ million of 4 kB.
 **Kernels.** oneDNN generates machine code for each shape of product that it meets, and
 keeps the last 1,024. Torch keeps as many descriptions from which the code was
 generated: a quarter of a megabyte each, and quickly made again, so that it is told to
-keep one. The code takes a third of a millisecond, and next to no memory. In 16 bits
+keep one. The code takes a third of a millisecond to generate. In 16 bits
 every product of a step has its own, and an epoch with a hundred shapes of batches some
 3,000. If only 1,024 are kept, the next epoch never finds what it needs, which took a
 seventh of a step. In 32 bits only large products have code, a dozen a step, and 128 are
-enough.
+enough. A search has other shapes at each step, since sentences end. With 128 instead of
+1,024 a beam search over 10,000 sentences took 810 MB instead of 1,160, and no longer.
 """
 
 import ctypes
@@ -87,7 +88,7 @@ def size_kernel_caches(dtype: torch.dtype) -> None:
 
 
 def tune_process(device: torch.device, dtype: torch.dtype) -> None:
-    """Make all settings of this module, for a training.
+    """Make all settings of this module, for a training or a translation.
 
     Args:
         device: Where it computes; on another device than a CPU nothing is set.

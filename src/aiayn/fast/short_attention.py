@@ -91,14 +91,13 @@ def _softmax_in_place(scores: Tensor) -> Tensor:
 @cache
 def _simd_width() -> int:
     """How many 32-bit numbers torch's vector instructions process at once here."""
-    capability = torch.backends.cpu.get_cpu_capability()
-    return {"AVX512": 16, "AVX2": 8}.get(capability, 4)
+    widths = {"AVX512": 16, "AVX2": 8}
+    return widths.get(torch.backends.cpu.get_cpu_capability(), 4)
 
 
 def _product(left: Tensor, right: Tensor, scale: float) -> Tensor:
     """scale · left · right for each of a batch of matrices, in one pass."""
-    zeros = left.new_zeros(()).expand(len(left), left.size(1), right.size(2))
-    return torch.baddbmm(zeros, left, right, beta=0, alpha=scale)
+    return torch.baddbmm(left.new_zeros(()), left, right, beta=0, alpha=scale)
 
 
 def short_attention(

@@ -163,11 +163,10 @@ def beam_search_n_best(
             done |= (count >= beam_size) & (worst >= so_far)
             if done.any():
                 refuse_nan(totals)
-                for sentence, beginning in zip(
-                    sentences[done].tolist(), written[done, 0].tolist(), strict=True
-                ):
+                columns = [sentences[done], written[done, 0]]
+                for sentence, start in zip(*map(Tensor.tolist, columns), strict=True):
                     if not finished[sentence]:
-                        impossible = Hypothesis(beginning, -math.inf, -math.inf)
+                        impossible = Hypothesis(start, -math.inf, -math.inf)
                         finished[sentence].append(impossible)
 
             # Drop the sentences that are done, and reorder the outputs of the others.
@@ -193,6 +192,7 @@ def _best_extensions(
     """
     vocab_size = log_probs.size(1)
     totals = log_probs.add_(beam.view(-1, 1)).view(len(beam), -1)
-    missing = max(0, count - totals.size(1))  # of a tiny vocabulary
-    totals, index = F.pad(totals, (0, missing), value=-math.inf).topk(count)
+    if totals.size(1) < count:  # a tiny vocabulary
+        totals = F.pad(totals, (0, count - totals.size(1)), value=-math.inf)
+    totals, index = totals.topk(count)
     return totals, index // vocab_size, index % vocab_size  # all (sentences, count)

@@ -52,7 +52,7 @@ class KVCache:
             self.values = self.values.index_select(0, rows)
 
 
-@dataclass
+@dataclass(eq=False)
 class DecoderCache:
     """What the decoder keeps between two steps; `Transformer.init_decode` makes it.
 
