@@ -141,7 +141,7 @@ def test_trains_with_the_changes_that_were_typed(aiayn, folder, tmp_path, tuned)
     changes["precision"] = config.precision
     assert config == replace(recipe, **changes, model=model)
     device = resolve_device(config.device)
-    asked = [(device, resolve_precision(config.precision, device))]
+    asked = [(device, resolve_precision(config.precision, device), True)]
     assert tuned == asked
     status, _, err = aiayn("resume", output, "--steps", 4)
     assert status == 0, err
@@ -158,8 +158,8 @@ def test_without_fast_the_process_stays_as_it_is(aiayn, folder, tmp_path, tuned)
 
 
 def test_searches_are_tuned_too(aiayn, run, tuned):
-    """In 32 bits, in which translations are computed."""
-    asked = (resolve_device("cpu"), torch.float32)
+    """In 32 bits, in which translations are computed; large pages do not pay there."""
+    asked = (resolve_device("cpu"), torch.float32, False)
     for words in (("translate", run.path, "a b"), ("evaluate", run.path)):
         status, _, err = aiayn(*words, "--device", "cpu")
         assert status == 0, err

@@ -56,7 +56,7 @@ def training_step(
 
 def trained(folder: Path) -> Transformer:
     """What the folder holds, in a process with the settings of the commands."""
-    tune_process(torch.device("cpu"), torch.float32)
+    tune_process(torch.device("cpu"), torch.float32, large_pages=False)
     return load_translator(folder)[0]
 
 

@@ -125,7 +125,7 @@ def translate(
         print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr, flush=True)
     typing = sys.stdin.buffer, "standard input"
     lines = data.read_lines(file) if file else text or data.read_stream(*typing)
-    _tune_process(TrainingConfig(device=device))
+    _tune_process(TrainingConfig(device=device), large_pages=False)
     model, tokenizer = inference.load_translator(run, device)
     if weights:
         for number, line in enumerate(lines, start=1):
@@ -175,7 +175,7 @@ def evaluate(
         device: auto, cpu, cuda or mps.
     """
     run = expand(run)
-    _tune_process(TrainingConfig(device=device))
+    _tune_process(TrainingConfig(device=device), large_pages=False)
     model, tokenizer = inference.load_translator(run, device)
     folder = RunFolder(run if run.is_dir() else run.parent)
     config = TrainingConfig.from_dict(read_json(folder.config), folder.config)
@@ -352,11 +352,11 @@ def _exit(sentence: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _tune_process(config: TrainingConfig) -> None:
+def _tune_process(config: TrainingConfig, large_pages: bool = True) -> None:
     """Settings that outlive a command: a library must not make them, a program may."""
     device = resolve_device(config.device)
     if config.fast:
-        tune_process(device, resolve_precision(config.precision, device))
+        tune_process(device, resolve_precision(config.precision, device), large_pages)
 
 
 def _print_result(result: training.TrainingResult) -> None:

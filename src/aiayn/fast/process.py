@@ -27,7 +27,7 @@ from functools import cache
 
 import torch
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
+_OPTIONS = (-3, -1)  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h
 _HUGE = 2**31 - 1  # the most that mallopt takes
 _ADVISE_LARGE_PAGES = 14  # MADV_HUGEPAGE of Linux's mman.h
 _ROOM = _HUGE - 2**22  # bytes; below the threshold from which glibc asks the system
@@ -35,8 +35,12 @@ _PAGE = 4096
 
 
 @cache  # once is enough for a process
-def tune_malloc() -> bool:
-    """Have glibc keep freed memory, in large pages of Linux; elsewhere do nothing.
+def tune_malloc(large_pages: bool = True) -> bool:
+    """Have glibc keep freed memory; elsewhere than on Linux do nothing.
+
+    Args:
+        large_pages: Ask the system for pages of 2 MB. Each is cleared as a whole when
+            something is first written to it, which takes time in a short process.
 
     Returns:
         Whether the C library understood.
@@ -44,12 +48,11 @@ def tune_malloc() -> bool:
     if sys.platform != "linux":
         return False
     library = ctypes.CDLL(None)
-    options = (_MMAP_THRESHOLD, _TRIM_THRESHOLD)
-    if not hasattr(library, "mallopt") or not all(
-        library.mallopt(option, _HUGE) for option in options
-    ):
+    mallopt = getattr(library, "mallopt", lambda *_: 0)
+    if not all(mallopt(option, _HUGE) for option in _OPTIONS):
         return False
-    _ask_for_large_pages(library)
+    if large_pages:
+        _ask_for_large_pages(library)
     return True
 
 
@@ -87,13 +90,16 @@ def size_kernel_caches(dtype: torch.dtype) -> None:
     os.environ.setdefault(_CODE, "128" if dtype == torch.float32 else "4096")
 
 
-def tune_process(device: torch.device, dtype: torch.dtype) -> None:
-    """Make all settings of this module, for a training or a translation.
+def tune_process(
+    device: torch.device, dtype: torch.dtype, large_pages: bool = True
+) -> None:
+    """Make all settings of this module.
 
     Args:
         device: Where it computes; on another device than a CPU nothing is set.
         dtype: What its products are computed in.
+        large_pages: As of `tune_malloc`; for a training, not for a search.
     """
     if device.type == "cpu":
-        tune_malloc()
+        tune_malloc(large_pages)
         size_kernel_caches(dtype)
