@@ -29,6 +29,7 @@ pytestmark = pytest.mark.skipif(
 def every_product_goes_to_onednn(monkeypatch):
     """However small it is, and whatever the processor."""
     monkeypatch.setattr(module, "MIN_SIZE", 0)
+    monkeypatch.setattr(module, "MIN_PACKED", 0)
     monkeypatch.setattr(module, "_mkl_is_slow", lambda: True)
 
 
@@ -193,3 +194,12 @@ def test_a_weight_that_is_computed_at_every_step_is_not_kept(model):
     with torch.inference_mode():
         expected = {id(w) for w in model.parameters()}
     assert set(map(id, _searches[cache])) <= expected
+
+
+def test_smaller_products_are_taken_where_weights_are_packed(model, monkeypatch):
+    monkeypatch.setattr(module, "MIN_SIZE", 10**9)
+    x, weight = torch.randn(2, 4), torch.randn(3, 4)
+    assert not module._goes_to_onednn(x, weight)
+    _, cache = written(model)
+    assert _searches[cache]
+    assert not module._goes_to_onednn(x, weight)

@@ -23,8 +23,9 @@ from aiayn.device import describe_machine
 from aiayn.fast.conditions import first_order, is_transformed
 from aiayn.model.embeddings import TokenEmbedding
 
-MIN_SIZE = 2**20
-"""Multiplications below which a call costs more than it saves: about 0.02 ms."""
+MIN_SIZE, MIN_PACKED = 2**22, 2**20
+"""Multiplications below which a call costs more than it saves: about 0.02 ms. With
+weights that are packed it costs less."""
 
 packed = threading.local()
 """Its ``weights`` holds the blocks of each parameter, for the search of this thread."""
@@ -114,11 +115,12 @@ class _Linear(torch.autograd.Function):
 
 
 def _goes_to_onednn(x: Tensor, weight: Tensor) -> bool:
+    least = MIN_SIZE if getattr(packed, "weights", None) is None else MIN_PACKED
     return (
         x.dtype == weight.dtype == torch.float32
         and x.device.type == "cpu"
         and x.dim() > 1
-        and x.numel() * weight.size(0) >= MIN_SIZE
+        and x.numel() * weight.size(0) >= least
         and _mkl_is_slow()
         and not torch.is_autocast_enabled("cpu")
     )
@@ -138,9 +140,8 @@ def _onednn_multiplies() -> bool:
     """Whether this torch has the private operations, with the signature that we use."""
     try:
         one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
-        blocks = _in_blocks(one)
-        found = torch.ops.mkldnn._linear_pointwise(one, blocks, None, "none", [], "")
-        return bool(found == 1)
+        given = _in_blocks(one), None, "none", [], ""
+        return bool(torch.ops.mkldnn._linear_pointwise(one, *given) == 1)
     except (AttributeError, RuntimeError, TypeError):
         return False
 
