@@ -15,7 +15,8 @@ import torch
 from aiayn.fast.process import tune_malloc
 
 assert tune_malloc()
-torch.ones(2**24)
+for _ in range(10):  # what is freed beside it may first move it
+    torch.ones(2**24)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(10):
     torch.ones(2**24)
@@ -42,12 +43,9 @@ def printed(code: str) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="asks glibc, on Linux only")
 @pytest.mark.parametrize("asked", ["", "large_pages=False"])
 def test_freed_memory_is_kept(asked):
-    """Fetched anew ten times, 64 MB are 163,840 pages of 4 kB.
-
-    A second tensor may lie elsewhere than the first, and be fetched once more.
-    """
+    """Fetched anew once, 64 MB are 16,384 pages of 4 kB."""
     code = ANEW.replace("tune_malloc()", f"tune_malloc({asked})")
-    assert printed(code) < 2 * 16_384
+    assert printed(code) < 16_384
 
 
 @pytest.mark.skipif(
