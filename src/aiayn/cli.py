@@ -123,8 +123,8 @@ def translate(
     typed = not text and not file and sys.stdin.isatty()
     if typed:
         print("Type a sentence a line; Ctrl-D ends.", file=sys.stderr, flush=True)
-    typing = sys.stdin.buffer, "standard input"
-    lines = data.read_lines(file) if file else text or data.read_stream(*typing)
+    stdin = sys.stdin.buffer, "standard input"
+    lines = data.read_lines(file) if file else text or data.read_stream(*stdin)
     _tune_process(TrainingConfig(device=device), large_pages=False)
     model, tokenizer = inference.load_translator(run, device)
     if weights:

@@ -49,10 +49,10 @@ _searches: WeakKeyDictionary[DecoderCache, dict] = WeakKeyDictionary()
 
 
 class FastTransformer(Transformer):
-    """`Transformer`: the first layer reads the narrow type; weights are packed once."""
+    """`Transformer`: its first layer reads the narrow type; a search packs weights."""
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """As of `Transformer`; weights stay packed while the cache is there."""
+        """As `Transformer.decode_step`, with weights packed once for each cache."""
         packed.weights = _searches.setdefault(cache, {})
         try:
             return super().decode_step(tokens, cache)

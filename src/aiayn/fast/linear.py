@@ -24,11 +24,11 @@ from aiayn.fast.conditions import first_order, is_transformed
 from aiayn.model.embeddings import TokenEmbedding
 
 MIN_SIZE, MIN_PACKED = 2**22, 2**20
-"""Multiplications below which a call costs more than it saves: about 0.02 ms. With
-weights that are packed it costs less."""
+"""Multiplications below which a call costs more than it saves: about 0.02 ms. A call
+with packed weights costs less."""
 
 packed = threading.local()
-"""Its ``weights`` holds the blocks of each parameter, for the search of this thread."""
+"""While this thread searches, its ``weights`` maps each parameter to its blocks."""
 
 
 class FastLinear(nn.Linear):
