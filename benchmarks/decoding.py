@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from aiayn.device import describe_machine, resolve_device
 from aiayn.errors import InputError
 from aiayn.inference import load_translator
 from aiayn.storage import RunFolder
@@ -37,7 +38,9 @@ def main() -> None:
     )
     parser.add_argument("--sentences", type=int, default=1000, help="of the test set")
     parser.add_argument("--lines", type=int, default=10_000, help="of the file")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     given = parser.parse_args()
+    device = resolve_device(given.device)
     given.peers = [name for name in given.peers if PEERS[name].translates]
     given.peers = list(dict.fromkeys(["ours", *given.peers]))  # to compare with
     model, tokenizer = load_translator(given.run)
@@ -55,6 +58,8 @@ def main() -> None:
         "length_penalty": 0.6,
         "sentences": sentences,
     }
+    if device.type == "cuda":
+        settings["gpu"] = describe_machine(device)["gpu"]
     cases = [
         {"beam_size": beam, "workload": name}
         for beam in given.beams
@@ -68,6 +73,7 @@ def main() -> None:
                 {
                     "workload": str(paths[case["workload"]]),
                     "weights": str(given.run.resolve()),
+                    "device": device.type,
                 },
             )
             for case in cases

@@ -154,11 +154,12 @@ def decoding(job: dict) -> dict:
     """Translate all batches once; the first few also before the clock starts."""
     adapter = import_module(f"benchmarks.peers.{job['peer']}")
     batches = workload.load(Path(job["workload"]))["batches"]
-    translate = adapter.searcher(adapter.trained(Path(job["weights"])))
+    device = torch.device(job["device"])
+    translate = adapter.searcher(adapter.trained(Path(job["weights"]), device))
     beam_size = job["case"]["beam_size"]
     for batch in batches[:2]:
         translate(batch, beam_size)
-    watch = Stopwatch()
+    watch = Stopwatch(device)
     outputs = [translate(batch, beam_size) for batch in batches]
     return watch.read() | {"outputs": list(chain.from_iterable(outputs))}
 

@@ -6,7 +6,7 @@ functions:
 - ``build(config) -> model``: a new model of that size;
 - ``training_step(model, narrow, schedule) -> step(source, target)``: one optimizer
   step, in bfloat16 autocast if narrow; it returns the batch's mean loss;
-- ``trained(folder) -> model``: the model with the weights of a run of ours;
+- ``trained(folder, device) -> model``: the model with the weights of a run of ours;
 - ``searcher(model) -> translate(rows, beam_size)``: from source ids, each row ending in
   EOS, to output ids.
 

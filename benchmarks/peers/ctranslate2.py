@@ -17,11 +17,14 @@ SPECIAL = ("<blank>", "<s>", "</s>", "<unk>")
 POSITIONS = 1024
 
 
-def trained(folder: Path, compute_type: str = "float32") -> ctranslate2.Translator:
+def trained(
+    folder: Path, device: torch.device, compute_type: str = "float32"
+) -> ctranslate2.Translator:
     """Our weights in its layout.
 
     Args:
         folder: A run of ours.
+        device: Where to compute.
         compute_type: How it multiplies: "float32", or "int8" with weights and inputs
             rounded to eight bits.
     """
@@ -32,6 +35,7 @@ def trained(folder: Path, compute_type: str = "float32") -> ctranslate2.Translat
         spec.save(converted)
         return ctranslate2.Translator(
             converted,
+            device=device.type,
             compute_type=compute_type,
             inter_threads=1,
             intra_threads=torch.get_num_threads(),

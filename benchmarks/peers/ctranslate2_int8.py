@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from ctranslate2 import Translator
 
 from benchmarks.peers import ctranslate2
@@ -9,6 +10,6 @@ from benchmarks.peers import ctranslate2
 searcher = ctranslate2.searcher
 
 
-def trained(folder: Path) -> Translator:
+def trained(folder: Path, device: torch.device) -> Translator:
     """Our weights, rounded to eight bits."""
-    return ctranslate2.trained(folder, compute_type="int8")
+    return ctranslate2.trained(folder, device, compute_type="int8")

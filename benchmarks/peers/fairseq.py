@@ -106,9 +106,9 @@ def training_step(
     return optimizer_step(loss_of, model, width, narrow, schedule)
 
 
-def trained(folder: Path) -> TransformerModelBase:
+def trained(folder: Path, device: torch.device) -> TransformerModelBase:
     """Our weights in fairseq's layers."""
-    return with_weights_of(load_translator(folder)[0])
+    return with_weights_of(load_translator(folder)[0]).to(device)
 
 
 def searcher(model: TransformerModelBase) -> Translate:
@@ -118,7 +118,7 @@ def searcher(model: TransformerModelBase) -> Translate:
     @torch.inference_mode()
     def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
         model.eval()
-        source = padded(rows)
+        source = padded(rows, model)
         search = SequenceGenerator(
             [model],
             words,

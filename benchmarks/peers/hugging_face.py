@@ -70,7 +70,7 @@ def searcher(model: nn.Module) -> Translate:
     @torch.inference_mode()
     def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
         model.eval()
-        source = padded(rows)
+        source = padded(rows, model)
         written = model.generate(
             input_ids=source,
             attention_mask=source != PAD_ID,

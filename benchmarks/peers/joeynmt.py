@@ -105,7 +105,7 @@ def searcher(model: Model) -> Translate:
         if beam_size != 1:
             raise NotImplementedError("Only its greedy search is asked for here.")
         model.eval()
-        source = padded(rows)
+        source = padded(rows, model)
         real = (source != PAD_ID)[:, None]
         with torch.inference_mode():
             encoded, last, _, _ = model(

@@ -27,9 +27,9 @@ def build(config: TransformerConfig) -> MarianMTModel:
     return MarianMTModel(MarianConfig(**marian_settings(config)))
 
 
-def trained(folder: Path) -> MarianMTModel:
+def trained(folder: Path, device: torch.device) -> MarianMTModel:
     """Our weights in Marian's layers."""
-    return with_weights_of(load_translator(folder)[0])
+    return with_weights_of(load_translator(folder)[0]).to(device)
 
 
 def with_weights_of(model: Transformer) -> MarianMTModel:

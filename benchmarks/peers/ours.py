@@ -54,10 +54,10 @@ def training_step(
     return step
 
 
-def trained(folder: Path) -> Transformer:
+def trained(folder: Path, device: torch.device) -> Transformer:
     """What the folder holds, in a process with the settings of the commands."""
-    tune_process(torch.device("cpu"), torch.float32, large_pages=False)
-    return load_translator(folder)[0]
+    tune_process(device, torch.float32, large_pages=False)
+    return load_translator(folder, device)[0]
 
 
 def searcher(model: Transformer) -> Translate:
@@ -65,7 +65,7 @@ def searcher(model: Transformer) -> Translate:
     ends = {"bos_id": BOS_ID, "eos_id": EOS_ID}
 
     def translate(rows: list[list[int]], beam_size: int) -> list[list[int]]:
-        source = padded(rows)
+        source = padded(rows, model)
         if beam_size == 1:
             found = greedy_search(model, source, **ends)
         else:

@@ -108,12 +108,13 @@ def shift_right(target: Tensor) -> Tensor:
     return torch.cat([torch.full_like(target[:, :1], BOS_ID), target[:, :-1]], dim=1)
 
 
-def padded(rows: list[list[int]]) -> Tensor:
-    """Rows of ids as one tensor."""
+def padded(rows: list[list[int]], model: nn.Module) -> Tensor:
+    """Rows of ids as one tensor, where the model is."""
     rows_of_tensors = [torch.tensor(row) for row in rows]
-    return nn.utils.rnn.pad_sequence(
+    made = nn.utils.rnn.pad_sequence(
         rows_of_tensors, batch_first=True, padding_value=PAD_ID
     )
+    return made.to(next(model.parameters()).device)
 
 
 def before_the_end(output: list[int]) -> list[int]:

@@ -104,9 +104,9 @@ def training_step(
     return optimizer_step(compiled_loss_of, model, width, narrow, schedule)
 
 
-def trained(folder: Path) -> Model:
+def trained(folder: Path, device: torch.device) -> Model:
     """Our weights in torch's layers."""
-    return with_weights_of(load_translator(folder)[0])
+    return with_weights_of(load_translator(folder)[0]).to(device)
 
 
 def searcher(model: Model) -> Translate:
@@ -117,10 +117,10 @@ def searcher(model: Model) -> Translate:
         if beam_size != 1:
             raise NotImplementedError("torch.nn has no search; only the greedy loop.")
         model.eval()
-        source = padded(rows)
+        source = padded(rows, model)
         memory = model.encode(source)
         written = source.new_full((len(source), 1), BOS_ID)
-        ended = torch.zeros(len(source), dtype=torch.bool)
+        ended = source.new_zeros(len(source), dtype=torch.bool)
         for _ in range(source.size(1) + 50):
             logits = model.logits(model.decode(written, memory, source)[:, -1])
             logits[:, [PAD_ID, BOS_ID]] = -math.inf
