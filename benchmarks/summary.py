@@ -103,6 +103,17 @@ def product_gflops(
     return middle(rounds, lambda m: m["gflops_by"][library] if library else m["gflops"])
 
 
+def most_ahead(record: Record, peer: str, precision: str) -> float | None:
+    """How far ahead of a peer a step could be that consists of its products alone.
+
+    It takes the model's operations at the rate of one large product, and no time for
+    anything else.
+    """
+    rate = product_gflops(record, precision)
+    achieved = achieved_gflops(record, peer, precision)
+    return None if rate is None or achieved is None else rate / achieved
+
+
 def peak_megabytes(record: Record, peer: str, case: dict[str, Any]) -> float | None:
     """The most memory that the peer's process held."""
     return middle(rounds_of(record, peer, case), lambda m: m["peak_mb"])
@@ -295,6 +306,15 @@ def quality_lines(record: Record) -> list[str]:
             )
         lines.append(f"  {peer:16}{_times(quality_ratio(record, peer))}")
     return lines + _not_measured(record)
+
+
+def default_command_lines(record: Record) -> list[str]:
+    """The seeds of the default command as a table of text."""
+    lines = ["", "aiayn train multi30k: minutes of training, and BLEU on test2016"]
+    for m in quality_runs(record, OURS):
+        minutes = m["training_seconds"] / 60
+        lines.append(f"  ours, seed {m['seed']}: {minutes:.1f} min, {m['bleu']:.2f}")
+    return lines
 
 
 def fastest_by_size(

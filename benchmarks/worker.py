@@ -9,6 +9,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,11 +25,18 @@ from torch import profiler
 from torch.autograd import DeviceType
 from torch.nn import functional as F
 
-from aiayn.data import EncodedPairs, TokenBatches, Tokenizer, map_batches
+from aiayn.data import (
+    EncodedPairs,
+    TokenBatches,
+    Tokenizer,
+    load_corpus,
+    map_batches,
+)
 from aiayn.fast import compilation, gpu_attention
 from aiayn.fast.attention import FastMultiHeadAttention
-from aiayn.inference import evaluate_bleu
+from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.model import MultiHeadAttention, TransformerConfig
+from aiayn.storage import RunFolder
 from aiayn.training import trainer
 from aiayn.training.distributed import processes
 from benchmarks import workload
@@ -208,6 +216,36 @@ def _unpadded(source: torch.Tensor) -> list[list[int]]:
     return [[token for token in row if token] for row in source.tolist()]
 
 
+def default_command(job: dict) -> dict:
+    """`aiayn train multi30k`, and then a search with what it has learnt.
+
+    Args:
+        job: Besides its case, "options" may hold more words for the command.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunFolder(Path(folder) / "run")
+        words = ["train", "multi30k", "--seed", str(job["case"]["seed"])]
+        words += ["--output", str(run.path), "--no-progress", *job.get("options", ())]
+        command = [sys.executable, "-m", "aiayn", *words]
+        watch = Stopwatch()
+        subprocess.run(command, capture_output=True, check=True)
+        taken, used = watch.read(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        log = run.read_log()
+        model, tokenizer = load_translator(run.path)
+    text = load_corpus("multi30k", source="en", target="de").test
+    text = text[: job.get("sentences")]
+    score = evaluate_bleu(translate(text.source, model, tokenizer), text.target)
+    return taken | {
+        "peak_mb": round(used.ru_maxrss / 1024),
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "steps": log[-1]["step"],
+        "training_seconds": log[-1]["seconds"],
+        "validation_bleu": log[-1].get("bleu"),
+        "bleu": score.score,
+        "printed": score.text,
+    }
+
+
 def grid(job: dict) -> dict:
     """Steps at each size of `workload.GRID`; the median step counts."""
     adapter = import_module(f"benchmarks.peers.{job['peer']}")
@@ -330,6 +368,7 @@ def main() -> None:
         "gpu": gpu,
         "decoding": decoding,
         "time_to_quality": time_to_quality,
+        "default_command": default_command,
         "grid": grid,
         "growth": growth,
         "matrix_product": matrix_product,

@@ -62,6 +62,12 @@ def test_operations_a_second_and_memory():
     assert summary.peak_megabytes(RECORD, "ours", FP32) == 200
 
 
+def test_how_far_ahead_products_alone_would_be():
+    """BART does 4 GFLOP/s, a large product 50: nobody can be further ahead of it."""
+    assert summary.most_ahead(RECORD, "bart", "fp32") == 12.5
+    assert summary.most_ahead(RECORD, "bart", "bf16") is None
+
+
 ON_A_GPU = {
     "settings": {"gpu": "NVIDIA H100 80GB HBM3"},
     "not_measured": {"t5": "pip failed."},
@@ -272,7 +278,7 @@ def test_of_each_size_the_peer_counts_that_ours_is_least_ahead_of():
 
 
 # What takes too long for several rounds; the page says how many there were.
-LONG = ("decoding_file", "time_to_quality")
+LONG = ("decoding_file", "time_to_quality", "default_command")
 # What tells the cases of a benchmark apart.
 CASE = ("precision", "form", "beam_size", "workload", "axis", "value")
 DRAW = {
@@ -280,6 +286,7 @@ DRAW = {
     "gpu": summary.gpu_lines,
     "decoding": summary.decoding_lines,
     "time_to_quality": summary.quality_lines,
+    "default_command": summary.default_command_lines,
     "grid": summary.grid_lines,
     "growth": summary.growth_lines,
 }

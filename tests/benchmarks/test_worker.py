@@ -1,8 +1,10 @@
 """What a worker measures on a device; here that is the CPU, and the model is small."""
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +21,29 @@ APART = (
     torch.tensor([[4, 11, 2, 0], [21, 13, 17, 2]]),
 )
 TOGETHER = tuple(side[side != 0][None] for side in APART)  # the same pairs in one row
+
+
+@pytest.fixture
+def real_corpora(monkeypatch):
+    """AIAYN_DATA names their folder for the length of the test."""
+    beside = Path(__file__).parents[3] / "shared" / "data"
+    folder = Path(os.environ.get("AIAYN_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("no folder with real corpora: set AIAYN_DATA to one")
+    monkeypatch.setenv("AIAYN_DATA", str(folder))
+
+
+def test_the_default_command_is_run_and_what_it_learns_is_scored(real_corpora):
+    """Two steps of a small model; the process that trains has memory of its own."""
+    sizes = ["--model.vocab-size", "600", "--model.d-model", "16"]
+    less = ["--steps", "2", "--corpus-size", "300", "--validation-sentences", "2"]
+    given = {"case": {"seed": 1}, "options": [*sizes, *less], "sentences": 2}
+    found = worker.default_command(given)
+    assert found["steps"] == 2
+    assert 0 < found["training_seconds"] < found["seconds"]
+    assert found["bleu"] == pytest.approx(0, abs=5)
+    assert f"= {found['bleu']:.2f} " in found["printed"]
+    assert found["peak_mb"] > 100
 
 
 @pytest.fixture

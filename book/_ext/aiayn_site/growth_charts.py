@@ -1,9 +1,10 @@
-"""The directives ``{growth-benchmark}`` and ``{quality-benchmark}``, which draw curves.
+"""The directives that draw how training grows, and how good a translator becomes.
 
-The first has two pictures an axis of what ``python -m benchmarks.growth`` recorded,
-side by side where there is room: measured points, and the curve that arithmetic
-predicts from the size in the middle. The second has a table and a picture of what
-``python -m benchmarks.time_to_quality`` did.
+``{growth-benchmark}`` draws what ``python -m benchmarks.growth`` recorded, two pictures
+an axis, side by side where there is room: measured points, and the curve that
+arithmetic predicts from the size in the middle. ``{quality-benchmark}`` has a table and
+a picture of what ``python -m benchmarks.time_to_quality`` did, and
+``{default-command-benchmark}`` a table of ``python -m benchmarks.default_command``.
 """
 
 from statistics import median
@@ -102,6 +103,26 @@ class TimeToQuality(BenchmarkDirective):
         ]
 
 
+class DefaultCommand(BenchmarkDirective):
+    """The default command's score and its minutes, seed by seed."""
+
+    record = "default_command"
+
+    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+        rows = [
+            [
+                f"seed {run['seed']}",
+                f"{run['training_seconds'] / 60:.1f}",
+                f"{run['validation_bleu']:.1f}",
+                f"{run['bleu']:.1f}",
+                f"{run['peak_mb']:,}",
+            ]
+            for run in summary.quality_runs(record, summary.OURS)
+        ]
+        header = ["", "minutes of training", "BLEU, validation", "BLEU, test2016"]
+        return [table([*header, "peak MB"], rows)]
+
+
 def quality_row(record: dict[str, Any], peer: str, seeds: list[int]) -> list[str]:
     """One peer's trainings: how long each took, or how far it came."""
     runs = {run["seed"]: run for run in summary.quality_runs(record, peer)}
@@ -154,4 +175,5 @@ def quality_chart(record: dict[str, Any]) -> Any:
 def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("quality-benchmark", TimeToQuality)
+    app.add_directive("default-command-benchmark", DefaultCommand)
     app.add_directive("growth-benchmark", Growth)
