@@ -128,10 +128,7 @@ class Processors(SphinxDirective):
                 words = (nodes.strong("", title), nodes.Text(often))
                 made += [nodes.paragraph("", "", *words)]
                 made += closing(record)
-        columns = [
-            "GFLOP/s by oneDNN / torch",
-            "ours, times the fastest other, of how many possible",
-        ]
+        columns = ["GFLOP/s by oneDNN / torch", "ours, times the fastest other"]
         header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in columns)]
         return [table(header, rows), *made]
 
@@ -268,7 +265,7 @@ def ahead(record: dict[str, Any], precision: str) -> list[str]:
         ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
         span = f"{min(ratios):.2f} to {max(ratios):.2f}"
         most = times(summary.most_ahead(record, peer, precision))
-        lead = f"{times(ratio)} of {most} ({PEERS[peer].title}; rounds: {span})"
+        lead = f"{times(ratio)} ({PEERS[peer].title}; rounds: {span}; at most {most})"
     return ["" if None in rates else " / ".join(f"{r:,.0f}" for r in rates), lead]
 
 
