@@ -17,6 +17,7 @@ PARTS = (
     "glossary_page",
     "gpu_runs",
     "growth_charts",
+    "speed_goals",
     "ledger",
     "link_previews",
     "live_model",

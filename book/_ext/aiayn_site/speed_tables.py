@@ -122,14 +122,17 @@ class Processors(SphinxDirective):
             if not path.exists():
                 raise self.error(f"There is no record {path}.")
             record = json.loads(path.read_text(encoding="utf-8"))
-            rows.append([title, *ahead(record, "fp32"), *ahead(record, "bf16")])
+            rows += [
+                [f"{title}, {precision}", *ahead(record, precision)]
+                for precision in ("fp32", "bf16")
+            ]
             if name != TrainingStep.record:  # whose closing lines stand above
                 often = f", {record['settings']['batches']} batches a round"
                 words = (nodes.strong("", title), nodes.Text(often))
                 made += [nodes.paragraph("", "", *words)]
                 made += closing(record)
-        columns = ["GFLOP/s by oneDNN / torch", "ours, times the fastest other"]
-        header = ["", *(f"{p}: {c}" for p in ("fp32", "bf16") for c in columns)]
+        header = ["", "GFLOP/s: oneDNN / torch", "the fastest other", "ours, times"]
+        header += ["in the rounds", "at most"]
         return [table(header, rows), *made]
 
 
@@ -259,14 +262,15 @@ def ahead(record: dict[str, Any], precision: str) -> list[str]:
         summary.product_gflops(record, precision, library)
         for library in ("onednn", "torch")
     ]
-    found, lead = summary.fastest_other(record, precision), ""
-    if found is not None:
-        peer, ratio = found
-        ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
-        span = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        most = times(summary.most_ahead(record, peer, precision))
-        lead = f"{times(ratio)} ({PEERS[peer].title}; rounds: {span}; at most {most})"
-    return ["" if None in rates else " / ".join(f"{r:,.0f}" for r in rates), lead]
+    shown = "" if None in rates else " / ".join(f"{rate:,.0f}" for rate in rates)
+    found = summary.fastest_other(record, precision)
+    if found is None:
+        return [shown, "", "", "", ""]
+    peer, ratio = found
+    ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
+    span = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    most = times(summary.most_ahead(record, peer, precision))
+    return [shown, PEERS[peer].title, times(ratio), span, most]
 
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:
