@@ -319,6 +319,15 @@ def test_sentences_in_a_table_can_be_read_on_a_phone(columns, classes):
     assert wide == [columns == 3, columns == 3, *[False] * (columns - 2)]
 
 
+def test_the_tags_of_a_bar_are_no_long_text():
+    bar = nodes.raw("", f'<span style="--share: 0.5" title="{"x" * 60}"></span>')
+    entries = [nodes.entry("", nodes.paragraph("", "2.05"), bar) for _ in range(3)]
+    body = nodes.tbody("", nodes.row("", *entries))
+    table = nodes.table("", nodes.tgroup("", body, cols=3))
+    long_lines.mark(None, nodes.section("", table), "book/x")
+    assert [entry["classes"] for entry in entries] == [[], [], []]
+
+
 def test_a_rule_stays_if_a_page_can_use_it():
     """By class; brackets, attributes and texts in quotation marks are no classes."""
     words = style_rules.words_of_page(

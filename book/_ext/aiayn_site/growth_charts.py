@@ -126,8 +126,8 @@ class DefaultCommand(BenchmarkDirective):
         good = sum(run["bleu"] >= GOOD_BLEU for run in runs)
         quick = sum(run["training_seconds"] <= 60 * QUICK_MINUTES for run in runs)
         words = (
-            f"Of {len(runs)} measured seeds, {good} reached {GOOD_BLEU} BLEU, and "
-            f"{quick} trained for at most {QUICK_MINUTES} minutes."
+            f"Seeds measured: {len(runs)}. Of these, {good} reached {GOOD_BLEU} BLEU, "
+            f"and {quick} trained for at most {QUICK_MINUTES} minutes."
         )
         return [table([*header, "peak MB"], rows), nodes.paragraph("", words)]
 

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 LONGEST = 79  # characters that fit the page's measure
 LONG_TEXT = 60  # characters; of a table's cell
 FEW = 2  # columns; they share a phone's screen
+TAG = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {3,}\S")  # a gap inside a line
 
 
@@ -42,7 +43,12 @@ def mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def _is_long(entry: nodes.entry) -> bool:
-    return len(entry.astext()) > LONG_TEXT
+    """Whether it shows so much text; the tags of HTML are not shown."""
+    parts = (
+        TAG.sub("", part) if isinstance(part.parent, nodes.raw) else part
+        for part in entry.findall(nodes.Text)
+    )
+    return sum(map(len, parts)) > LONG_TEXT
 
 
 def setup(app: Sphinx) -> None:

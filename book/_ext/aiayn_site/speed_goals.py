@@ -68,7 +68,7 @@ def rows(records: dict[str, Record]) -> Iterator[Row]:
         for found in summary.fastest_by_size(records["grid"], precision).values()
     ]
     peer, ratio = min(sizes, key=lambda size: size[1])
-    what = f"the same, at the worst of {len(sizes)} sizes of a batch"
+    what = f"a training step at the worst of {len(sizes)} batch sizes"
     yield Row(what, ratio, PEERS[peer].title, 0.95)
     for precision in ("fp32", "bf16"):
         peer, ratio = leanest_other(records["training_step"], precision)
