@@ -2,9 +2,9 @@
 
 Usage: python -m benchmarks.default_command
 
-Each seed is the command as one types it, with no other choice. Its translations of
-test2016 are scored afterwards, with the paper's search (a beam of 4, α = 0.6) and cased
-sacreBLEU. About half an hour a seed, on two cores.
+For each seed the command runs as one types it, with no other choice. Then the model's
+translations of test2016 are scored by cased sacreBLEU, with the paper's search (a beam
+of 4, α = 0.6). A seed takes about half an hour of two cores.
 """
 
 from benchmarks.driver import Benchmark, Job, arguments, report

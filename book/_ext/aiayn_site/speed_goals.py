@@ -19,8 +19,15 @@ from benchmarks import summary
 from benchmarks.peers import PEERS
 
 Record = dict[str, Any]
-NAMES = ("training_step", "training_step_zen4", "grid", "decoding", "decoding_file")
-NAMES += ("time_to_quality", "gpu")
+NAMES = (
+    "training_step",
+    "training_step_zen4",
+    "grid",
+    "decoding",
+    "decoding_file",
+    "time_to_quality",
+    "gpu",
+)
 IN_PYTORCH = ("torch_nn", "marian", "fairseq")
 """The libraries for PyTorch that translate with our weights."""
 
@@ -67,8 +74,9 @@ def rows(records: dict[str, Record]) -> Iterator[Row]:
         for precision in ("fp32", "bf16")
         for found in summary.fastest_by_size(records["grid"], precision).values()
     ]
+    count = len(records["grid"]["settings"]["sizes"])
     peer, ratio = min(sizes, key=lambda size: size[1])
-    what = f"a training step at the worst of {len(sizes)} batch sizes"
+    what = f"a training step at the worst of {count} batch sizes"
     yield Row(what, ratio, PEERS[peer].title, 0.95)
     for precision in ("fp32", "bf16"):
         peer, ratio = leanest_other(records["training_step"], precision)
@@ -82,9 +90,11 @@ def rows(records: dict[str, Record]) -> Iterator[Row]:
         ):
             peer, ratio = least_ahead(both, beam, peers)
             yield Row(f"a translation, {words}", ratio, PEERS[peer].title, goal)
-    ratio = summary.quality_ratio(records["time_to_quality"], "fairseq")
+    quality = records["time_to_quality"]
+    ratio = summary.quality_ratio(quality, "fairseq")
     if ratio is not None:
-        yield Row("training until 35 BLEU", ratio, PEERS["fairseq"].title)
+        what = f"training until {quality['settings']['bleu']:g} BLEU"
+        yield Row(what, ratio, PEERS["fairseq"].title)
     on_gpu = summary.gpu_rows(records["gpu"])
     best, other = (
         max(
