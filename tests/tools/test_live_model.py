@@ -55,7 +55,7 @@ def test_the_script_has_no_way_out_of_itself(quantised):
 )
 def test_a_model_that_the_page_does_not_compute_is_refused(quantised, change):
     other = replace(quantised, config=replace(quantised.config, **change))
-    with pytest.raises(ValueError, match="post-norm, sinusoids and tied"):
+    with pytest.raises(ValueError, match="post-norm, tied embeddings"):
         live_model.page_config(other)
 
 

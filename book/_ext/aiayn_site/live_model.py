@@ -227,21 +227,22 @@ def record_script(model: QuantisedModel, record: dict[str, Any]) -> str:
     return f"window.liveModel.record = {_json(content)};\n"
 
 
-def page_config(model: QuantisedModel) -> dict[str, int]:
+def page_config(model: QuantisedModel) -> dict[str, int | bool]:
     """What the scripts need to know of the model.
 
     Raises:
         ValueError: It is one that they do not compute.
     """
     config = model.config
-    plain = config.norm == "post" and config.positions == "sinusoidal"
-    if not (plain and config.tie_embeddings):
+    known = config.norm == "post" and config.positions in ("sinusoidal", "rotary")
+    if not (known and config.tie_embeddings):
         raise ValueError(
-            "The page computes post-norm, sinusoids and tied embeddings, as the paper "
-            f"has them; the record is of another kind: {config}."
+            "The page computes post-norm, tied embeddings, and positions as sinusoids or "
+            f"rotary; the record is of another kind: {config}."
         )
     return {
         "heads": config.num_heads,
+        "rotary": config.positions == "rotary",
         "encoderLayers": config.num_encoder_layers,
         "decoderLayers": config.num_decoder_layers,
         "padId": Tokenizer.pad_id,

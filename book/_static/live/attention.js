@@ -1,27 +1,29 @@
 /* §3.2: multi-head attention. One position asks; it may look at all keys it is given,
-   so the causal mask is simply what is not there yet. */
+   so the causal mask is simply what is not there yet. With rotary positions, queries and
+   keys are rotated (aiayn.model.rotary). */
 "use strict";
 (() => {
-  const { linear, softmax } = window.liveModel;
+  const { linear, sinusoids, softmax } = window.liveModel;
 
   class MultiHeadAttention {
     /** The projections under this prefix; place is its name for the switches. */
-    constructor(parameters, prefix, place, heads) {
+    constructor(parameters, prefix, place, heads, rotary = false) {
       const take = (name) => parameters[`${prefix}.${name}_projection.weight`];
       [this.query, this.key, this.value, this.output] =
         ["query", "key", "value", "output"].map(take);
       this.place = place;
       this.heads = heads;
+      this.rotary = rotary;
     }
 
     /** What a position answers to, and what it has to give. */
-    keyAndValue(x) {
-      return { key: linear(this.key, x), value: linear(this.value, x) };
+    keyAndValue(x, position) {
+      return { key: this.#at(position, linear(this.key, x)), value: linear(this.value, x) };
     }
 
     /** The output for one query, and each head's weights over the memory. */
-    attend(x, memory, switches) {
-      const query = linear(this.query, x);
+    attend(x, memory, switches, position) {
+      const query = this.#at(position, linear(this.query, x));
       const context = new Float32Array(this.value.rows);
       const weights = [];
       for (let head = 0; head < this.heads; head += 1) {
@@ -31,6 +33,25 @@
         } // a head that is off hands on zeros
       }
       return { output: linear(this.output, context), weights };
+    }
+
+    /** A query or key of every head, rotated by the angles of its position: entry i of a
+        head together with the entry half a head after it. */
+    #at(position, vector) {
+      if (!this.rotary || position === 0) return vector;
+      const width = vector.length / this.heads;
+      const half = width / 2;
+      const angles = sinusoids(position, width);
+      const rotated = new Float32Array(vector.length);
+      for (let start = 0; start < vector.length; start += width) {
+        for (let i = 0; i < half; i += 1) {
+          const [sin, cos] = [angles[2 * i], angles[2 * i + 1]];
+          const [first, second] = [vector[start + i], vector[start + half + i]];
+          rotated[start + i] = first * cos - second * sin;
+          rotated[start + half + i] = first * sin + second * cos;
+        }
+      }
+      return rotated;
     }
 
     /** Equation (1) up to the softmax: q · k / √d_k for every key. */

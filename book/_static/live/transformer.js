@@ -1,5 +1,5 @@
 /* Figure 1: the encoder, the decoder, and greedy search with a cache. Post-norm and tied
-   embeddings, as the paper has them. It computes what aiayn.model.Transformer computes;
+   embeddings, as the paper has them; positions as sinusoids or rotary. It computes what aiayn.model.Transformer computes;
    tests/site/test_live_model.py holds the two together. */
 "use strict";
 (() => {
@@ -10,18 +10,18 @@
 
   /** One layer of either stack. */
   class Layer {
-    constructor(parameters, stack, number, heads) {
+    constructor(parameters, stack, number, { heads, rotary }) {
       const prefix = `${stack}.layers.${number}`;
-      const attention = (name, place) =>
-        new MultiHeadAttention(parameters, `${prefix}.${name}`, `${place}/${number}`, heads);
+      const attention = (name, place, turned) =>
+        new MultiHeadAttention(parameters, `${prefix}.${name}`, `${place}/${number}`, heads, turned);
       const norm = (name) => ({
         weight: parameters[`${prefix}.${name}_residual.norm.weight`],
         bias: parameters[`${prefix}.${name}_residual.norm.bias`],
       });
-      this.self = attention("self_attention", stack);
+      this.self = attention("self_attention", stack, rotary);
       this.selfNorm = norm("self_attention");
       if (stack === "decoder") {
-        this.cross = attention("cross_attention", "cross");
+        this.cross = attention("cross_attention", "cross", false);
         this.crossNorm = norm("cross_attention");
       }
       const part = (name, what) => parameters[`${prefix}.feed_forward.${name}.${what}`];
@@ -42,16 +42,18 @@
       this.config = config;
       this.embedding = parameters["embeddings.shared.weight"];
       const stack = (name, layers) =>
-        Array.from({ length: layers }, (_, i) => new Layer(parameters, name, i, config.heads));
+        Array.from({ length: layers }, (_, i) => new Layer(parameters, name, i, config));
       this.encoder = stack("encoder", config.encoderLayers);
       this.decoder = stack("decoder", config.decoderLayers);
     }
 
-    /** §3.4 and §3.5: the token's row times √d_model, plus its position. */
+    /** §3.4 and §3.5: the token's row times √d_model, plus its position; with rotary
+        positions nothing is added. */
     embed(token, position, switches) {
       const width = this.embedding.columns;
       const row = this.embedding.numbers.subarray(token * width, (token + 1) * width);
-      const place = switches.positions ? sinusoids(position, width) : new Float32Array(width);
+      const added = switches.positions && !this.config.rotary;
+      const place = added ? sinusoids(position, width) : new Float32Array(width);
       return row.map((value, i) => Math.fround(value * Math.sqrt(width)) + place[i]);
     }
 
@@ -59,8 +61,9 @@
     encode(tokens, switches = ALL_ON) {
       let states = tokens.map((token, i) => this.embed(token, i, switches));
       const weights = this.encoder.map((layer) => {
-        const memory = states.map((x) => layer.self.keyAndValue(x));
-        const found = states.map((x) => layer.self.attend(x, memory, switches));
+        const at = (i) => (switches.positions ? i : 0);
+        const memory = states.map((x, i) => layer.self.keyAndValue(x, at(i)));
+        const found = states.map((x, i) => layer.self.attend(x, memory, switches, at(i)));
         states = states.map((x, i) => {
           const read = addAndNorm(x, found[i].output, layer.selfNorm);
           return addAndNorm(read, layer.feedForward(read), layer.feedForwardNorm);
@@ -92,10 +95,11 @@
     /** Read one more token: the last layer's state, and what each head looked at. */
     read(token, position, caches, switches = ALL_ON) {
       let x = this.embed(token, position, switches);
+      const at = switches.positions ? position : 0;
       const looked = { decoder: [], cross: [] };
       this.decoder.forEach((layer, i) => {
-        caches[i].written.push(layer.self.keyAndValue(x));
-        const self = layer.self.attend(x, caches[i].written, switches);
+        caches[i].written.push(layer.self.keyAndValue(x, at));
+        const self = layer.self.attend(x, caches[i].written, switches, at);
         x = addAndNorm(x, self.output, layer.selfNorm);
         const cross = layer.cross.attend(x, caches[i].source, switches);
         x = addAndNorm(x, cross.output, layer.crossNorm);

@@ -1,0 +1,40 @@
+"""What the model of the landing page learns from."""
+
+import re
+
+from aiayn.data import load_corpus
+from tools.records import everyday
+
+
+def plain(sentence: str) -> str:
+    """Without case and marks."""
+    return " ".join(re.findall(r"\w+", sentence.casefold()))
+
+
+def test_our_phrases_are_not_what_the_model_is_judged_by(data_folder):
+    """Neither side of a phrase is in the validation or the test split."""
+    splits = load_corpus("tatoeba").splits
+    english, german = (
+        set(map(plain, side)) for side in zip(*everyday.phrases(), strict=True)
+    )
+    for name in ("validation", "test"):
+        assert english.isdisjoint(map(plain, splits[name].source))
+        assert german.isdisjoint(map(plain, splits[name].target))
+
+
+def test_the_training_pairs(data_folder, tmp_path):
+    """Tatoeba's, the short ones three times; the phrases; the grammar's."""
+    everyday.write_corpus(tmp_path)
+    splits = load_corpus("tatoeba").splits
+    for name in ("validation", "test"):
+        written = (tmp_path / f"{name}.en").read_text(encoding="utf-8")
+        assert written.splitlines() == list(splits[name].source)
+    pairs = [
+        (tmp_path / f"train.{side}").read_text(encoding="utf-8").splitlines()
+        for side in ("en", "de")
+    ]
+    pairs = list(zip(*pairs, strict=True))
+    short = sum(len(source.split()) <= 3 for source in splits["train"].source)
+    phrases = everyday.phrases()
+    assert len(pairs) == len(splits["train"]) + 2 * short + 10 * len(phrases) + 15_000
+    assert all(pairs.count(phrase) >= 10 for phrase in phrases[:3])
