@@ -89,9 +89,9 @@ def configuration(run: Path, corpus: Path) -> TrainingConfig:
         max_length=64,
         tokens_per_batch=3072,
         packed_length=48,
-        steps=17_000,
+        steps=16_000,
         warmup_steps=2000,
-        cooldown_steps=10_000,
+        cooldown_steps=9500,
         optimizer="muon",  # it needs fewer steps than Adam (chapter 21)
         validate_every=1000,
         validation_sentences=300,
