@@ -118,6 +118,10 @@ def test_same_tokens_same_logits(field):
         ("do it", "Do it."),
         ("when I was young I had a dog", "When I was young I had a dog."),
         ("what a beautiful day", "What a beautiful day."),
+        ("do you speak english", "Do you speak English?"),
+        ("i live in berlin", "I live in Berlin."),
+        ("TODAY IS MONDAY", "Today is Monday."),
+        ("you may march on sunday", "You may march on Sunday."),
     ],
 )
 def test_a_sentence_is_tidied_and_the_page_says_so(field, typed, read):

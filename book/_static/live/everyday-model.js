@@ -15,6 +15,17 @@
     "i",
   );
   const GERMAN = /\b(ich|du|sie|wir|ist|nicht|und|der|das|ein|eine|wie|guten|danke|bitte)\b/i;
+  // What English writes with a capital, by its small letters; no word that means more ("may").
+  const CAPITALS = new Map(
+    (
+      "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February April June July " +
+      "September October November December Christmas Easter English German French Spanish " +
+      "Italian Russian Chinese Japanese American British Germany England France Spain Italy Russia " +
+      "Austria Switzerland America Canada Japan Europe Berlin Munich Hamburg London Paris Boston USA NASA"
+    )
+      .split(" ")
+      .map((word) => [word.toLowerCase(), word]),
+  );
   const model = (window.liveModel = window.liveModel || {});
   model.everyday = { parts: [] };
 
@@ -78,6 +89,7 @@
       .trim();
     if (/\p{L}{2}/u.test(clean) && clean === clean.toUpperCase()) clean = clean.toLowerCase();
     clean = clean.replace(/\bi(?=\b(?!\.\p{L}))/gu, "I");
+    clean = clean.replace(/\p{L}+/gu, (word) => CAPITALS.get(word) ?? word);
     clean = clean.replace(/^(["']?)(\p{L})/u, (_, mark, letter) => mark + letter.toUpperCase());
     if (!/[\p{L}\p{N}]/u.test(clean)) return ""; // there is nothing to translate
     if (/[.?!]["']?$/.test(clean)) return clean;
