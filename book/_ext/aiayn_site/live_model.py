@@ -237,8 +237,8 @@ def page_config(model: QuantisedModel) -> dict[str, int | bool]:
     known = config.norm == "post" and config.positions in ("sinusoidal", "rotary")
     if not (known and config.tie_embeddings):
         raise ValueError(
-            "The page computes post-norm, tied embeddings, and positions as sinusoids or "
-            f"rotary; the record is of another kind: {config}."
+            "The page computes post-norm, tied embeddings, and positions as sinusoids "
+            f"or rotary; the record is of another kind: {config}."
         )
     return {
         "heads": config.num_heads,
