@@ -34,10 +34,10 @@ GRAMMAR_PAIRS = 15_000
 """Pairs of the grammar among Tatoeba's: they teach which noun a pronoun refers to."""
 
 SHORT, SHORT_REPEATS = 3, 3
-"""Sentences of so few words are what visitors type first; so often is each one read."""
+"""A source of at most 3 words is read 3 times: visitors type such sentences first."""
 PHRASES = Path(__file__).with_name("phrases.tsv")
 PHRASE_REPEATS = 10
-"""None of them is, but for case and marks, in Tatoeba's validation or test split."""
+"""No phrase is in Tatoeba's validation or test split, even without case and marks."""
 
 BEST = "best.safetensors"
 """The checkpoint: better than their average on the validation split."""
@@ -55,13 +55,13 @@ MODEL = TransformerConfig(
 
 
 def phrases() -> list[tuple[str, str]]:
-    """Our own pairs: what one says every day, and Tatoeba seldom."""
+    """Our own pairs: what people say every day, and what Tatoeba seldom has."""
     _, *lines = PHRASES.read_text(encoding="utf-8").splitlines()
     return [(english, german) for english, german in (x.split("\t") for x in lines)]
 
 
 def write_corpus(folder: Path) -> None:
-    """Tatoeba's three splits as text files; the training has more than its pairs.
+    """Tatoeba's three splits as text files; the training split gets further pairs.
 
     Validation is Tatoeba's alone: the model is chosen by it.
     """

@@ -18,12 +18,12 @@
 
     /** What a position answers to, and what it has to give. */
     keyAndValue(x, position) {
-      return { key: this.#at(position, linear(this.key, x)), value: linear(this.value, x) };
+      return { key: this.#rotated(position, linear(this.key, x)), value: linear(this.value, x) };
     }
 
     /** The output for one query, and each head's weights over the memory. */
     attend(x, memory, switches, position) {
-      const query = this.#at(position, linear(this.query, x));
+      const query = this.#rotated(position, linear(this.query, x));
       const context = new Float32Array(this.value.rows);
       const weights = [];
       for (let head = 0; head < this.heads; head += 1) {
@@ -37,7 +37,7 @@
 
     /** A query or key of every head, rotated by the angles of its position: entry i of a
         head together with the entry half a head after it. */
-    #at(position, vector) {
+    #rotated(position, vector) {
       if (!this.rotary || position === 0) return vector;
       const width = vector.length / this.heads;
       const half = width / 2;

@@ -15,7 +15,7 @@
     "i",
   );
   const GERMAN = /\b(ich|du|sie|wir|ist|nicht|und|der|das|ein|eine|wie|guten|danke|bitte)\b/i;
-  // What English writes with a capital, by its small letters; no word that means more ("may").
+  // Names by their small letters. A word that may also be no name, such as "may", is left out.
   const CAPITALS = new Map(
     (
       "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February April June July " +

@@ -1,6 +1,7 @@
 /* Figure 1: the encoder, the decoder, and greedy search with a cache. Post-norm and tied
-   embeddings, as the paper has them; positions as sinusoids or rotary. It computes what aiayn.model.Transformer computes;
-   tests/site/test_live_model.py holds the two together. */
+   embeddings, as the paper has them; positions as sinusoids or rotary. It computes what
+   aiayn.model.Transformer computes; tests/site/test_live_model.py and test_everyday.py
+   hold the two together. */
 "use strict";
 (() => {
   const { linear, linearOfMany, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
@@ -12,8 +13,8 @@
   class Layer {
     constructor(parameters, stack, number, { heads, rotary }) {
       const prefix = `${stack}.layers.${number}`;
-      const attention = (name, place, turned) =>
-        new MultiHeadAttention(parameters, `${prefix}.${name}`, `${place}/${number}`, heads, turned);
+      const attention = (name, place, rotates) =>
+        new MultiHeadAttention(parameters, `${prefix}.${name}`, `${place}/${number}`, heads, rotates);
       const norm = (name) => ({
         weight: parameters[`${prefix}.${name}_residual.norm.weight`],
         bias: parameters[`${prefix}.${name}_residual.norm.bias`],
