@@ -89,7 +89,7 @@ def write_atomically(path: Path, make_folder: bool = True) -> Iterator[BinaryIO]
             part.replace(path)
             # Without its name in the folder, a file is lost when the power fails.
             # Windows cannot open a folder.
-            with suppress(OSError), _open_folder(path.parent) as folder:
+            with suppress(OSError, InputError), _open_folder(path.parent) as folder:
                 os.fsync(folder)
         finally:
             with suppress(OSError):
@@ -112,7 +112,8 @@ def _writing(path: Path, in_run: bool = False) -> Iterator[None]:
 
 @contextmanager
 def _open_folder(folder: Path) -> Iterator[int]:
-    handle = os.open(folder, os.O_RDONLY)
+    with _writing(folder):
+        handle = os.open(folder, os.O_RDONLY)
     try:
         yield handle
     finally:
@@ -147,20 +148,22 @@ def require_folder(path: Path) -> None:
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def hold(folder: Path, make_folder: bool = True) -> Iterator[None]:
     """Lock a folder, so that no second training writes to it, until the block ends.
 
     The lock ends with the process, and a kill leaves nothing behind. Where folders
     cannot be locked (Windows, some network disks), nothing is locked.
 
     Args:
-        folder: The folder; it is made if it is missing.
+        folder: The folder.
+        make_folder: Make it if it is missing; otherwise that is an error.
 
     Raises:
-        InputError: Another process holds it, or it cannot be made.
+        InputError: Another process holds it, or it cannot be made, or is missing.
     """
     folder = expand(folder)
-    require_folder(folder)
+    if make_folder:
+        require_folder(folder)
     if fcntl is None:
         yield
         return
@@ -176,10 +179,10 @@ def hold(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_json(path: Path | str, content: Any) -> None:
-    """Write content as indented JSON; errors as `write_atomically`."""
+def write_json(path: Path | str, content: Any, make_folder: bool = True) -> None:
+    """Write content as indented JSON; the rest as `write_atomically`."""
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    with write_atomically(Path(path)) as stream:
+    with write_atomically(Path(path), make_folder) as stream:
         stream.write(text.encode())
 
 
@@ -335,9 +338,8 @@ class RunFolder:
         self.best = self.path / "best.safetensors"
         self.average = self.path / "average.safetensors"
         self.state = self.path / "state.safetensors"
-        self.pairs = {
-            side: self.path / f"pairs.{side}" for side in ("source", "target")
-        }
+        sides = ("source", "target")
+        self.pairs = {side: self.path / f"pairs.{side}" for side in sides}
 
     def __fspath__(self) -> str:
         """The folder's path, for functions that take a path."""
@@ -446,11 +448,8 @@ class RunFolder:
             InputError: The folder is gone, the disk full, …
         """
         self.require()
-        with (
-            _writing(self.log, in_run=True),
-            self.log.open("a", encoding="utf-8") as file,
-        ):
-            file.write(json.dumps(record) + "\n")
+        with _writing(self.log, in_run=True), self.log.open("ab") as file:
+            file.write(f"{json.dumps(record)}\n".encode())
 
     def read_log(self) -> list[dict[str, Any]]:
         """The log's records, up to a line that a crash has cut off."""

@@ -1,7 +1,9 @@
 """A corpus so small that a training takes a second, and the choices of such a run."""
 
 import random
+from dataclasses import replace
 
+from aiayn.data import MemmapLines, ParallelText, load_corpus
 from aiayn.model import TransformerConfig
 from aiayn.training import TrainingConfig
 
@@ -57,4 +59,18 @@ def number_training(corpus, output):
         device="cpu",
         threads=1,
         progress=False,
+    )
+
+
+def leave_on_disk(corpus, folder, monkeypatch):
+    """Have trainings leave this corpus on disk, as they do with a large one."""
+    corpus, sides = load_corpus(corpus), {}
+    for side in ("source", "target"):
+        path = folder / f"{side}.txt"
+        text = "".join(f"{line}\n" for line in getattr(corpus.train, side))
+        path.write_bytes(text.encode())
+        sides[side] = MemmapLines.open(path)
+    large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})
+    monkeypatch.setattr(
+        "aiayn.training.preparation.load_corpus", lambda *_, **__: large
     )

@@ -4,6 +4,7 @@ import errno
 import importlib
 import math
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from aiayn.training import Trainer, resume_training, train
 from aiayn.training.distributed import processes
 from aiayn.training.processes import Processes
 from aiayn.training.train import Progress, RunLog
+from tests.training.number_words import leave_on_disk
 
 pytestmark = pytest.mark.costly
 
@@ -335,6 +337,58 @@ def test_a_folder_that_is_removed_under_a_training(config, monkeypatch):
     with pytest.raises(InputError, match="was moved or removed"):
         train(config)
     assert not config.output.exists(), "half a run was made anew"
+
+
+def before_write(monkeypatch, number, do):
+    """Have something done right before a file's write, and count the writes."""
+    writes, token_hex = [], secrets.token_hex
+
+    def with_event(size):  # the name of the incomplete file
+        writes.append(size)
+        if len(writes) == number:
+            do()
+        return token_hex(size)
+
+    monkeypatch.setattr(secrets, "token_hex", with_event)
+    return writes
+
+
+def test_a_folder_that_is_moved_before_any_write_is_not_made_anew(
+    config, tmp_path, monkeypatch
+):
+    """Put back, it goes on to the same weights."""
+    away = tmp_path / "away"
+    leave_on_disk(config.corpus, tmp_path, monkeypatch)  # it writes more files
+    with monkeypatch.context() as patch:
+        writes = before_write(patch, 0, do=None)
+        expected = train(replace(config, output=tmp_path / "whole")).run.average
+    assert len(writes) > 10
+    for number in range(2, len(writes) + 1):  # the first one makes it a run
+        with monkeypatch.context() as patch:
+            before_write(patch, number, lambda: config.output.rename(away))
+            with pytest.raises(InputError, match=f"{config.output}.*cannot be written"):
+                train(config)
+        assert not config.output.exists(), f"made anew by write {number}"
+        away.rename(config.output)
+        resumed = resume_training(config.output).run
+        assert resumed.average.read_bytes() == expected.read_bytes(), number
+        shutil.rmtree(config.output)
+
+
+def test_a_folder_that_is_moved_before_it_is_resumed_is_not_made_anew(
+    config, tmp_path, monkeypatch
+):
+    train(config)
+    find = TRAIN.find_corpus
+
+    def moved(*arguments):
+        config.output.rename(tmp_path / "away")
+        return find(*arguments)
+
+    monkeypatch.setattr(TRAIN, "find_corpus", moved)
+    with pytest.raises(InputError, match=f"{config.output} cannot be written: No such"):
+        resume_training(config.output)
+    assert not config.output.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")

@@ -17,7 +17,6 @@ import torch
 
 from aiayn.data import (
     Batch,
-    MemmapLines,
     ParallelText,
     TokenBatches,
     Tokenizer,
@@ -43,6 +42,7 @@ from aiayn.training import (
 from aiayn.training.preparation import prepare_data, short_pairs
 from aiayn.training.processes import Processes
 from aiayn.training.state import restore_training, training_state
+from tests.training.number_words import leave_on_disk
 
 # The module: `aiayn.training.train` is the function, as an attribute of its package.
 TRAIN = importlib.import_module("aiayn.training.train")
@@ -718,17 +718,7 @@ def test_a_corpus_on_disk_trains_as_one_in_memory_and_is_encoded_once(
 ):
     config = replace(config, packed_length=packed_length)
     expected = train(config)
-    corpus = load_corpus(config.corpus)
-    sides = {}
-    for side in ("source", "target"):
-        lines = getattr(corpus.train, side)
-        path = tmp_path / f"{side}.txt"
-        path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-        sides[side] = MemmapLines.open(path)
-    large = replace(corpus, splits={**corpus.splits, "train": ParallelText(**sides)})
-    monkeypatch.setattr(
-        "aiayn.training.preparation.load_corpus", lambda *_, **__: large
-    )
+    leave_on_disk(config.corpus, tmp_path, monkeypatch)
     own = replace(config, output=tmp_path / "large")
     assert losses(train(own).run.path) == losses(expected.run.path)
     pairs = sorted(own.output.glob("pairs.*.npy"))

@@ -86,10 +86,18 @@ class RaggedTokens:
         ids[real] = some.tokens
         return torch.from_numpy(ids)
 
-    def save(self, path: Path | str) -> None:
-        """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``."""
+    def save(self, path: Path | str, make_folder: bool = True) -> None:
+        """Write the rows to ``path.tokens.npy`` and ``path.starts.npy``.
+
+        Args:
+            path: The beginning of both names.
+            make_folder: Make their folder if it is missing; otherwise that is an error.
+
+        Raises:
+            InputError: A file cannot be written.
+        """
         for name in ("tokens", "starts"):
-            with write_atomically(expand(f"{path}.{name}.npy")) as stream:
+            with write_atomically(expand(f"{path}.{name}.npy"), make_folder) as stream:
                 np.save(stream, getattr(self, name))
 
     @classmethod

@@ -188,9 +188,17 @@ class Tokenizer:
         except ValueError as error:  # the bytes are no tokenizer
             raise InputError(f"{path} cannot be used: {error}") from None
 
-    def save(self, path: str | Path) -> None:
-        """Write a file that sentencepiece can read too; or leave an older one as is."""
-        with write_atomically(expand(path)) as stream:
+    def save(self, path: str | Path, make_folder: bool = True) -> None:
+        """Write a file that sentencepiece can read too; or leave an older one as is.
+
+        Args:
+            path: The file.
+            make_folder: Make its folder if it is missing; otherwise that is an error.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        with write_atomically(expand(path), make_folder) as stream:
             stream.write(self._model)
 
     @property

@@ -59,7 +59,8 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
 def write_config(config: TrainingConfig, run: RunFolder, digests: Any) -> None:
     """Write the choices, the package's version, and digests of what is read."""
     facts = {"version": __version__, "digests": digests}
-    write_json(run.config, config.as_dict() | facts)
+    # Once the corpus has been read, the folder may have been moved or removed.
+    write_json(run.config, config.as_dict() | facts, make_folder=not digests)
 
 
 def find_corpus(config: TrainingConfig, run: RunFolder) -> str:
@@ -123,7 +124,8 @@ def prepare_data(
         if not run.tokenizer.exists():
             lines = chain(text.source, text.target)
             size, trees = config.model.vocab_size, config.target == TREES
-            Tokenizer.train(lines, size, whole_symbols=trees).save(run.tokenizer)
+            tokenizer = Tokenizer.train(lines, size, whole_symbols=trees)
+            tokenizer.save(run.tokenizer, make_folder=False)
         tokenizer = Tokenizer.load(run.tokenizer)
     remedy = "Put back the one that was written with the model."
     run.require_same("tokenizer", tokenizer.digest, run.tokenizer, remedy)
@@ -202,7 +204,7 @@ def _encode(
         pairs = pairs if packed is None else pack_pairs(pairs, packed)
         if not on_disk:
             return pairs
-        pairs.source.save(run.pairs["source"])
-        pairs.target.save(run.pairs["target"])
+        pairs.source.save(run.pairs["source"], make_folder=False)
+        pairs.target.save(run.pairs["target"], make_folder=False)
     sides = {side: RaggedTokens.open(path) for side, path in run.pairs.items()}
     return EncodedPairs(**sides, packed=packed is not None)

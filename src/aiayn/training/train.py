@@ -144,7 +144,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
     run = RunFolder(config.output)
     with (
         processes(resolve_device(config.device)) as group,
-        hold(run.path) if group.is_main else nullcontext(),
+        hold(run.path, make_folder=not resume) if group.is_main else nullcontext(),
         _restored_globals(config.threads, group.device),
     ):
         dtype = resolve_precision(config.precision, group.device)  # which a run keeps
