@@ -492,7 +492,7 @@ FLAGS = {
     "--max-length 0": "--max-length must be a whole number, at least 1, not 0.",
     "--steps 0": "--steps must be a whole number, at least 1, not 0.",
     "--clip-norm 0": "--clip-norm must be larger than 0",
-    "--betas 1 2": "--betas are two numbers in [0, 1), not (1.0, 2.0).",
+    "--betas 1 2": "--betas must be two numbers in [0, 1), not (1.0, 2.0).",
     "--label-smoothing 1": "--label-smoothing is 1.0, and not < 1.",
 }
 

@@ -375,13 +375,13 @@ class RunFolder:
             "of a training, or one of its .safetensors files."
         )
 
-    def require_free(self, other: Path) -> None:
-        """Refuse a folder that holds what a training alone writes, or another file.
+    def require_free(self, *others: Path) -> None:
+        """Refuse a folder that holds what a training alone writes, or other files.
 
         Raises:
             InputError: It does, and its files would be lost.
         """
-        files = (other, self.state, self.average, *self.checkpoints())
+        files = (*others, self.state, self.average, *self.checkpoints())
         if any(path.exists() for path in files):
             raise InputError(
                 f"{self.path} holds a run or a model already: continue a run with "

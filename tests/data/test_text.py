@@ -139,4 +139,6 @@ def test_texts_of_the_same_lines_have_the_same_digest(tmp_path):
     assert whole.digest == mapped.digest == ParallelText(*sides).digest
     assert whole[:2].digest == mapped[:2].digest != whole.digest
     assert whole[:0].digest == mapped[:0].digest
+    assert whole[::2].digest == mapped[::2].digest != whole.digest
+    assert whole[::-1].digest == mapped[::-1].digest != whole.digest
     assert ParallelText(*reversed(sides)).digest != whole.digest

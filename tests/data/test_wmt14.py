@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 import warnings
 
@@ -114,6 +115,19 @@ def test_nothing_of_the_assembly_stays_in_the_cache(published, tmp_path):
     load_corpus("wmt14")
     found = sorted(path.name for path in (tmp_path / "cache/wmt14/de-en").iterdir())
     assert found == ["train.de", "train.en"]
+
+
+def test_what_a_killed_assembly_left_is_removed_a_day_later(published, tmp_path):
+    """Another process may still be at work on what is younger."""
+    folder = tmp_path / "cache/wmt14/de-en"
+    folder.mkdir(parents=True)
+    old, new = folder / ".train.de.1.part", folder / ".train.en.2.part"
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    load_corpus("wmt14")
+    found = sorted(path.name for path in folder.iterdir())
+    assert found == [new.name, "train.de", "train.en"]
 
 
 def test_every_archive_is_held_to_the_hash_that_was_published(monkeypatch):

@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -135,6 +136,13 @@ def test_perplexity_without_end():
     found = perplexity(model, batches([5, 4]), bos_id=BOS)
     assert found.loss > 1000
     assert found.perplexity == math.inf
+
+
+def test_perplexity_of_packed_rows_is_refused():
+    """Each would be taken for one sentence, and the number would be wrong."""
+    [batch] = batches([3, 4])
+    with pytest.raises(InputError, match="rows are packed"):
+        perplexity(random_transformer(), [replace(batch, packed=True)], bos_id=BOS)
 
 
 def test_perplexity_of_nothing():

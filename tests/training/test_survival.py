@@ -518,6 +518,18 @@ def torchrun(monkeypatch, rank, world_size):
         monkeypatch.setenv(name, str(value))
 
 
+def test_processes_that_cannot_find_one_another_get_a_sentence(monkeypatch):
+    """As under mpirun, which names no address."""
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    torchrun(monkeypatch, rank=0, world_size=2)
+    with (
+        pytest.raises(InputError, match=r"processes cannot join: .*MASTER_ADDR"),
+        processes(torch.device("cpu")),
+    ):
+        pass
+
+
 def test_several_processes_on_one_of_apple_s_gpus_get_a_sentence(monkeypatch):
     torchrun(monkeypatch, rank=1, world_size=2)
     with (

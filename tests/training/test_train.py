@@ -359,6 +359,53 @@ def test_a_run_is_not_begun_over_another(config):
         train(config)
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.model", "log.jsonl"])
+def test_files_that_no_training_wrote_are_not_lost(config, name):
+    """As of another library's model, or of a tokenizer that was saved beforehand."""
+    config.output.mkdir()
+    (config.output / name).write_text('{"hidden_size": 4096}')
+    with pytest.raises(InputError, match="holds a run or a model already"):
+        train(config)
+    [kept] = config.output.iterdir()
+    assert kept.read_text() == '{"hidden_size": 4096}'
+
+
+def test_a_run_that_came_to_no_checkpoint_may_be_begun_again(config, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "step", fail)
+        with pytest.raises(RuntimeError):
+            train(config)
+    assert train(config).log[-1]["step"] == config.steps
+
+
+def test_a_step_at_which_a_training_was_stopped_may_be_its_last(config, monkeypatch):
+    """What was saved there is no checkpoint yet: Ctrl-C saves the state only."""
+    step = Trainer.step
+
+    def interrupted(self, number, batches):
+        if number == 12:
+            signal.raise_signal(signal.SIGINT)
+        return step(self, number, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(config)
+    assert resume_training(config.output, steps=12).log[-1]["step"] == 12
+    run = RunFolder(config.output)
+    saved, _ = load_tensors(run.checkpoints()[-1])
+    assert run.checkpoints()[-1].stem == "step-000012"
+    state, _ = load_tensors(run.state)
+    for name, weight in saved.items():
+        torch.testing.assert_close(weight, state[f"model.{name}"], rtol=0, atol=0)
+    log = run.read_log()
+    resume_training(config.output, steps=12)  # nothing is left to do
+    assert len(run.read_log()) == len(log)
+
+
 def test_there_must_be_something_to_resume(tmp_path):
     with pytest.raises(InputError, match=r"There is no file .*config\.json"):
         resume_training(tmp_path)
@@ -633,8 +680,17 @@ def test_one_process_fetches_a_corpus_before_the_others(config, monkeypatch):
         ({"precision": "fp16"}, "precision must be one of fp32, bf16, auto, not 'fp16"),
         ({"optimizer": "sgd"}, "optimizer must be one of adam, muon, not 'sgd'."),
         ({"optimizer": None}, "optimizer must be one of adam, muon, not None."),
-        ({"betas": (0.9, 1.0)}, "betas are two numbers in [0, 1), not (0.9, 1.0)."),
-        ({"betas": (0.9,)}, "betas are two numbers in [0, 1), not (0.9,)."),
+        ({"betas": (0.9, 1.0)}, "betas must be two numbers in [0, 1), not (0.9, 1.0)."),
+        ({"betas": 0.9}, "betas must be two numbers in [0, 1), not 0.9."),
+        ({"betas": ("a", 0.1)}, "betas must be two numbers in [0, 1), not ('a', 0.1)."),
+        ({"fast": "false"}, "fast must be a bool, not 'false'."),
+        ({"compile": 1}, "compile must be a bool, not 1."),
+        ({"model": "tiny"}, "model must be a TransformerConfig, not 'tiny'."),
+        ({"device": torch.device("cpu")}, "device must be a str, not device("),
+        ({"source": None}, "source must be a str, not None."),
+        ({"corpus": None}, "corpus must be a str, not None."),
+        ({"output": None}, "output must be a Path, not None."),
+        ({"betas": (0.9,)}, "betas must be two numbers in [0, 1), not (0.9,)."),
     ],
 )
 def test_a_choice_that_makes_no_sense_gets_a_sentence(

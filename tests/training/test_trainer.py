@@ -361,3 +361,11 @@ def test_a_matrix_that_two_layers_share_is_moved_once():
     assert len({id(weight) for weight in group["params"]}) == len(group["params"])
     trainer.step(1, [BATCH])
     restore_training(trainer, *training_state(trainer), Path("state"))
+
+
+def test_packed_rows_need_a_configuration_that_knows_it():
+    """Each row would be trained on as one sentence."""
+    trainer = Trainer(CONFIG, Transformer(CONFIG.model), bos_id=1)
+    row = torch.tensor([[5, 2, 6, 2]])
+    with pytest.raises(InputError, match="rows are packed: give packed_length"):
+        trainer.step(1, [Batch(row, row, packed=True)])

@@ -28,12 +28,13 @@ REMOTE_FILE = RemoteFile(
 
 
 def load(source: str, target: str) -> dict[str, ParallelText]:
-    """Three splits that share no sentence: one English sentence in a hundred each.
+    """Three splits; validation and test have one English sentence in a hundred each.
 
     An English sentence has several translations, so pairs drawn at random would put
     some translations of a test sentence into the training split. The hash of the
     English sentence therefore decides where all its pairs go. A pair whose German side
-    was held out that way is not trained on either.
+    was held out that way is not trained on either. Validation and test share no English
+    sentence, and three German ones.
     """
     splits = defaultdict(list)
     with ZipFile(fetch(REMOTE_FILE)) as archive, archive.open("deu.txt") as stream:

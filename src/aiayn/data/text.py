@@ -138,7 +138,10 @@ class MemmapLines(Sequence[str]):
 
     @property
     def raw(self) -> memoryview:
-        """The bytes of the lines, from the first to the last, with their line feeds."""
+        """The bytes of the lines, with their line feeds."""
+        if (self._starts[1:] != self._ends[:-1]).any():  # of a slice with steps
+            parts = map(slice, self._starts, self._ends)
+            return np.concatenate([self._text[part] for part in parts]).data
         ends = slice(self._starts[0], self._ends[-1]) if len(self) else slice(0)
         return self._text[ends].data
 

@@ -22,7 +22,7 @@ from aiayn.data.download import RemoteFile, cache_folder, fetch
 from aiayn.data.parallel import ParallelText
 from aiayn.data.text import MemmapLines, read_stream
 from aiayn.errors import InputError
-from aiayn.storage import write_atomically
+from aiayn.storage import remove_parts, write_atomically
 
 DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
 LICENCE = "For research: see statmt.org/wmt14, and the pages of each of its corpora."
@@ -94,6 +94,8 @@ def load(source: str, target: str) -> dict[str, ParallelText]:
 def _assemble(train: dict[str, Path], other: str) -> None:
     """Write the training texts: the pairs of all archives that are empty on no side."""
     english, foreign = train.values()
+    for path in (english, foreign):
+        remove_parts(path.parent, path.name, idle=86400)  # downloads lie in between
     with write_atomically(english) as first, write_atomically(foreign) as second:
         for path, digest, member in _TRAIN + (_FRENCH if other == "fr" else ()):
             archive = _fetch(path, digest)

@@ -136,7 +136,7 @@ def perplexity(
         bos_id: What the decoder reads first.
 
     Raises:
-        InputError: The batches hold no tokens.
+        InputError: The batches hold no tokens, or are packed.
 
     Paper: §6.2, Table 3, 'per-wordpiece'.
 
@@ -151,6 +151,8 @@ def perplexity(
     total, tokens = 0.0, 0
     with eval_mode(model):
         for batch in batches:
+            if batch.packed:
+                raise InputError("These rows are packed: give one pair a row.")
             source, target = batch.source.to(device), batch.target.to(device)
             real = target != model.config.pad_id
             hidden = model.decoder_hidden(source, shift_right(target, bos_id))[real]

@@ -99,11 +99,10 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         hold_python_numbers(self)
-        object.__setattr__(self, "output", expand(self.output))
+        if isinstance(self.output, str | Path):
+            object.__setattr__(self, "output", expand(self.output))
         for part in fields(self):
             _check(part.name, part.type, getattr(self, part.name))
-        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
-            raise InputError(f"betas are two numbers in [0, 1), not {self.betas}.")
         if self.label_smoothing >= 1.0:
             raise InputError(f"label_smoothing is {self.label_smoothing}, and not < 1.")
         if self.clip_norm == 0.0:
@@ -213,7 +212,7 @@ class TrainingConfig:
 
 
 def _check(name: str, annotation: Any, value: Any) -> None:
-    """Refuse numbers that are out of range or not whole, and unknown choices."""
+    """Refuse what is of the wrong kind or out of range, and unknown choices."""
     kinds = get_args(annotation) or (annotation,)
     if get_origin(annotation) is Literal:
         fits, words = value in kinds, f"one of {', '.join(kinds)}"
@@ -221,10 +220,15 @@ def _check(name: str, annotation: Any, value: Any) -> None:
         lowest = 0 if name in _MAY_BE_ZERO else 1
         fits = type(value) is int and value >= lowest
         words = f"a whole number, at least {lowest}"
-    elif kinds[0] is float and get_origin(annotation) is not tuple:
+    elif name == "betas":
+        fits = isinstance(value, tuple | list) and len(value) == 2
+        fits = fits and all(isinstance(b, int | float) and 0 <= b < 1 for b in value)
+        words = "two numbers in [0, 1)"
+    elif float in kinds:
         fits = isinstance(value, int | float) and value >= 0
         words = "a number, at least 0"
     else:
-        return
+        fits = isinstance(value, (*kinds, Path) if name == "corpus" else kinds)
+        words = f"a {kinds[0].__name__}"
     if not fits and not (value is None and NoneType in kinds):
         raise InputError(f"{name} must be {words}, not {value!r:.60}.")

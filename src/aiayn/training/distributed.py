@@ -45,8 +45,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
         device: The kind of device; each process takes the GPU of its local rank.
 
     Raises:
-        InputError: There are more processes than GPUs, of which Apple's are one; or
-            another process has ended, so that this one cannot continue.
+        InputError: There are more processes than GPUs, of which Apple's are one; they
+            cannot find one another; or another process has ended, so that this one
+            cannot continue.
     """
     started = {"RANK", "LOCAL_RANK", "WORLD_SIZE"} <= os.environ.keys()
     if not started or not distributed.is_available():
@@ -58,7 +59,10 @@ def processes(device: torch.device) -> Iterator[Processes]:
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     try:
         with torch.cuda.device(device) if on_gpu else nullcontext():
-            distributed.init_process_group(backend, timeout=TIMEOUT)
+            try:
+                distributed.init_process_group(backend, timeout=TIMEOUT)
+            except (RuntimeError, ValueError) as error:
+                raise InputError(f"The processes cannot join: {error}") from error
             _group[:] = [distributed.group.WORLD]
             try:
                 rank, world_size = distributed.get_rank(), distributed.get_world_size()

@@ -25,6 +25,11 @@ def train_steps(trainer: Trainer, data: TrainingData, log: RunLog, stop: Event) 
         total=config.steps, initial=progress.step, unit="step", disable=hidden
     )
     told = config.progress and group.is_main and progress_bar.disable
+    ended = log.run.path / f"step-{progress.step:06d}.safetensors"
+    if group.any(progress.step == config.steps and not ended.exists()):
+        # It was stopped after the step that is now the last one.
+        validate(trainer, data, log)
+        log.save_state()
     with progress_bar as bar:
         for batches in _remaining_batches(config, data, progress):
             log.sums += trainer.step(progress.step + 1, batches)

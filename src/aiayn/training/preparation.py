@@ -46,9 +46,11 @@ def prepare_folder(config: TrainingConfig, run: RunFolder, group: Processes) -> 
     """Write a new run's configuration into its folder.
 
     Raises:
-        InputError: The folder holds a run, or a model of `save_translator`.
+        InputError: The folder holds a run, a model of `save_translator`, or files of
+            these names that no training wrote.
     """
-    run.require_free(run.best)
+    begun = run.config.is_file() and b'"digests"' in run.config.read_bytes()
+    run.require_free(run.best, *(() if begun else (run.config, run.tokenizer, run.log)))
     group.wait()  # until every process has looked
     if group.is_main:
         for path in (run.tokenizer, run.log, *run.path.glob("pairs.*.npy")):

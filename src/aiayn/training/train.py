@@ -66,7 +66,8 @@ def train(config: TrainingConfig) -> TrainingResult:
     """Train a translator, from raw text to averaged weights.
 
     Nothing of the process is different afterwards: the number of threads, torch's
-    random numbers and the handling of signals are restored.
+    random numbers (but for those of a Mac's GPU) and the handling of signals are
+    restored.
 
     Args:
         config: Every choice.
@@ -155,7 +156,7 @@ def _run(config: TrainingConfig, resume: bool) -> TrainingResult:
             prepare_folder(config, run, group)
         saved = resume and run.has_state(min(config.validate_every, config.steps))
         data = prepare_data(config, run, group)
-        torch.manual_seed(config.seed)
+        torch.default_generator.manual_seed(config.seed)
         model = build_model(config.model)
         trainer = Trainer(config, model, data.tokenizer.bos_id, group)
         progress = _load_progress(trainer, run) if saved else Progress()

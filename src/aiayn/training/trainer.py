@@ -100,8 +100,11 @@ class Trainer:
             loss, and the number of tokens.
 
         Raises:
-            InputError: The configuration has fewer steps.
+            InputError: The configuration has fewer steps, or rows are packed and the
+                configuration has no packed_length.
         """
+        if not self.criterion.packed and any(batch.packed for batch in batches):
+            raise InputError("These rows are packed: give packed_length to the config.")
         if not all(module.training for module in self._modules):
             self.model.train()
         self.optimizers.set_rate(self.learning_rate(step))
