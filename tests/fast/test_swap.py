@@ -308,6 +308,17 @@ def test_disabled_restores_the_fast_classes_after_the_last_block():
     assert [type(layer) for layer in model] == fast_kinds
 
 
+def test_what_is_accelerated_inside_of_a_disabled_block_stays_so():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1))
+    with fast.disabled(fast.accelerate(model)):
+        fast.accelerate(model)
+    fast_kinds = [type(layer) for layer in model]
+    assert fast_kinds != [nn.Linear, nn.Dropout]
+    with fast.disabled(model):
+        assert [type(layer) for layer in model] == [nn.Linear, nn.Dropout]
+    assert [type(layer) for layer in model] == fast_kinds
+
+
 def test_disabled_leaves_a_plain_model_plain():
     model = nn.Sequential(nn.Linear(2, 2))
     with fast.disabled(model):

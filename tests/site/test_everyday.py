@@ -122,6 +122,11 @@ def test_same_tokens_same_logits(field):
         ("i live in berlin", "I live in Berlin."),
         ("TODAY IS MONDAY", "Today is Monday."),
         ("you may march on sunday", "You may march on Sunday."),
+        ("May is warm", "May is warm."),
+        ("will he come", "Will he come?"),
+        ("hawai'i is nice", "Hawai'i is nice."),
+        ("he has two sisters,", "He has two sisters."),
+        ("he left (yesterday.)", "He left (yesterday.)"),
     ],
 )
 def test_a_sentence_is_tidied_and_the_page_says_so(field, typed, read):
@@ -152,6 +157,24 @@ def test_the_longest_input_is_said_before_it_is_reached(field):
     box.send_keys("I see a dog and " * 12)
     field.wait(lambda: "of at most 40 pieces" in field.run(notice))
     assert len(box.get_attribute("value")) == 16 * 16
+    box.send_keys("\b" * (16 * 13))  # and no longer than it is so
+    field.wait(lambda: field.run(notice) == "")
+
+
+def test_code_that_could_not_be_fetched_is_fetched_again(browser):
+    """The connection was lost for a moment."""
+    browser.look(1280, "light")
+    browser.open(PAGE)
+    translate = "liveModel.everyday.translate('I sleep.')"
+    browser.command("Network.setBlockedURLs", urls=["*live/beam.js*"])
+    try:
+        browser.run(translate)
+        browser.wait(lambda: "could not be loaded" in browser.run(f"return {SAID}"))
+    finally:
+        browser.command("Network.setBlockedURLs", urls=[])
+    browser.run(translate)
+    browser.wait(lambda: browser.run(f"return {SAID}").startswith("Ich"))
+    browser.console()  # the blocked script
 
 
 def test_an_emptied_field_empties_the_answer(field):

@@ -341,6 +341,34 @@ def test_the_everyday_model_comes_when_it_is_chosen(live):
     assert live.console() == []
 
 
+def test_a_layer_that_another_attention_lacks_is_not_asked_for(live):
+    """The everyday model has four layers in the encoder, and two in the decoder."""
+    choose(live, "everyday")
+    live.wait(lambda: text(live, "german") == "Ich liebe dich.")
+    choose(live, "encoder")
+    press(
+        live,
+        live.driver.find_element(
+            By.CSS_SELECTOR, "[data-live-head^='encoder/3'] button"
+        ),
+    )
+    assert "layer 4" in text(live, "map-title")
+    choose(live, "cross")
+    assert text(live, "map-title").startswith("Cross-attention, layer 2")
+    type_sentence(live, "It is raining.")
+    assert live.console() == []
+
+
+def test_what_is_typed_while_a_model_comes_is_kept(live):
+    live.run(
+        "document.querySelector('[value=everyday]').click();"
+        "document.getElementById('live-sentence').value = 'It is raining.'"
+    )
+    live.wait(lambda: text(live, "german").startswith("Es regnet"))
+    value = "return document.getElementById('live-sentence').value"
+    assert live.run(value) == "It is raining."
+
+
 def test_a_model_that_cannot_be_fetched_is_said_to_be_missing(live):
     """And the small grammar goes on."""
     live.command("Network.setBlockedURLs", urls=["*everyday/3.js*"])

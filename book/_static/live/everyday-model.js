@@ -9,8 +9,8 @@
   const MANY_PIECES = 4; // a word of so many is hardly known
   // How a question begins: "do you", but not "do it"; "when is", but not "when I was".
   const ASKS = new RegExp(
-    "^(who|whom|whose|what(?! an? )|where|why|how|which|is|are|am|was|were|does|did|can|could|will|would|has|" +
-      "may|shall|should|when (is|are|am|was|were|do|does|did|can|could|will|would|have|has|shall|should)|" +
+    "^(who|whom|whose|what(?! an? )|where|why|how|which|is|are|am|was|were|does|did|can|could|would|has|" +
+      "shall|should|(may|will)(?! (is|was|has|had)\\b)|when (is|are|am|was|were|do|does|did|can|could|will|would|have|has|shall|should)|" +
       "(do|have) (i|you|we|they)|[a-z]+n't (i|you|he|she|it|we|they|this|that|there))\\b",
     "i",
   );
@@ -35,7 +35,10 @@
       const element = document.createElement("script");
       element.src = here + name;
       element.onload = done;
-      element.onerror = () => failed(new Error(name));
+      element.onerror = () => {
+        element.remove(); // so that the next try fetches it again
+        failed(new Error(name));
+      };
       document.head.append(element);
     });
 
@@ -88,11 +91,12 @@
       .replace(/\s+/g, " ")
       .trim();
     if (/\p{L}{2}/u.test(clean) && clean === clean.toUpperCase()) clean = clean.toLowerCase();
-    clean = clean.replace(/\bi(?=\b(?!\.\p{L}))/gu, "I");
+    clean = clean.replace(/(?<![\p{L}\p{N}_'])i(?=\b(?!\.\p{L}))/gu, "I");
     clean = clean.replace(/\p{L}+/gu, (word) => CAPITALS.get(word) ?? word);
     clean = clean.replace(/^(["']?)(\p{L})/u, (_, mark, letter) => mark + letter.toUpperCase());
     if (!/[\p{L}\p{N}]/u.test(clean)) return ""; // there is nothing to translate
-    if (/[.?!]["']?$/.test(clean)) return clean;
+    if (/[.?!]["')]*$/.test(clean)) return clean;
+    clean = clean.replace(/\s*[,;:]+$/, "");
     return clean + (ASKS.test(clean) ? "?" : ".");
   };
 

@@ -34,9 +34,11 @@
   };
 
   const field = find("sentence");
+  let counted = false; // whether the notice is the count of pieces
   const count = ({ tokenizer }) => {
     const room = everyday.nearly([...tokenizer.encode(everyday.tidy(field.value)), 0]); // and its end
-    if (room) find("notice").textContent = room;
+    if (room || counted) find("notice").textContent = room;
+    counted = Boolean(room);
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -53,4 +55,5 @@
     });
   }
   everyday.translate = translate;
+  form.querySelector("[type=submit]").disabled = false; // a click before would load the page again
 })();

@@ -19,7 +19,8 @@
       this.layer = 1;
       this.head = 1;
       find("uses").addEventListener("change", ({ target }) => {
-        this.use = target.value;
+        this.use = target.value; // its layers may be fewer
+        this.layer = Math.min(this.layer, this.result.maps[this.use].length - 1);
         this.#draw();
       });
       const map = find("map"); // on a phone it is wider than the screen

@@ -35,7 +35,8 @@
           return this.#empty();
         }
         const room = this.translator.room?.(target.value);
-        if (room) find("notice").textContent = room;
+        if (room || this.counted) find("notice").textContent = room ?? "";
+        this.counted = Boolean(room);
       });
       find("models").addEventListener("change", ({ target }) => this.choose(target.value));
       for (const chip of find("examples").children) {
@@ -59,24 +60,28 @@
     async choose(name) {
       this.#pause();
       this.chosen = name;
+      let typed;
       if (!this.models[name]) {
         find("notice").textContent = "";
+        const before = find("sentence").value;
         try {
           const loaded = await window.liveModel.everyday.translator();
           this.models[name] ??= new EverydayTranslator(loaded);
         } catch {
+          if (this.chosen !== name) return;
           find("notice").textContent =
             "The model could not be loaded. Choose it once more, or load the page again.";
           find("models").querySelector("[value=grammar]").checked = true;
           return;
         }
         if (this.chosen !== name) return; // the reader went back meanwhile
+        if (find("sentence").value !== before) typed = find("sentence").value; // and wrote
       }
       this.translator = this.models[name];
       for (const chip of find("examples").children) chip.hidden = chip.dataset.liveOf !== name;
       this.switches.off.clear();
       this.heads.forget();
-      this.show(find("examples").querySelector(":not([hidden])").textContent);
+      this.show(typed ?? find("examples").querySelector(":not([hidden])").textContent);
     }
 
     /** Translate what was typed: from its first piece, as far as a step, or whole. */

@@ -110,4 +110,4 @@ def disabled(module: nn.Module) -> Iterator[None]:
                 _open_blocks[part] -= 1
                 if not _open_blocks[part]:
                     del _open_blocks[part]
-                    part.__class__ = fast[type(part)]
+                    part.__class__ = fast.get(type(part), type(part))

@@ -120,6 +120,7 @@ class Transformer(nn.Module):
             target_mask: What the target may attend to; None: no later position.
             memory_mask: What the target may attend to in the source, as source_mask.
             source_positions: The position of each source token; None: 0, 1, 2, …
+                Rotary positions always count those of the row.
             target_positions: Likewise of each target token.
         """
         if source_mask is None:

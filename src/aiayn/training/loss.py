@@ -15,7 +15,9 @@ class Criterion(nn.Module):
     It is a module, so that `DistributedDataParallel` and `torch.compile` see all of it.
 
     Args:
-        model: A `Transformer`, or a model with the same `decoder_hidden` and `logits`.
+        model: A `Transformer`, or a model with the same `decoder_hidden`, `logits` and
+            `output_weight`. The accelerated loss multiplies by that matrix itself, so a
+            model with other logits needs ``fast=False``.
         smoothing: The paper's ε.
         bos_id: What the decoder reads before the first token.
         packed: Whether rows hold several sentences (`aiayn.data.pack_pairs`).
