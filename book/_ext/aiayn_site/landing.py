@@ -299,7 +299,7 @@ def bar(env: BuildEnvironment, address) -> str:
         f"{found['contradicted']} are contradicted "
         f"({contradictions(all_records(env))}), and {found['not decided here']} could "
         f"not be decided here. The other {found['defined by the paper']} are "
-        "definitions. No model here is as large as the paper's.</p>"
+        "definitions. No model trained here is as large as the paper's.</p>"
         f'<div class="verdict-bar" role="group" aria-label="Verdicts">'
         f'<div class="verdict-shares" aria-hidden="true">{shares}</div>{parts}</div>'
     )
