@@ -9,15 +9,21 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from tqdm import tqdm
+
 import aiayn
 from aiayn.errors import InputError
 from aiayn.storage import RunFolder
 from aiayn.training import resume_training, train
+
+# Its own lock is shared by all forks, and one that is killed would keep it for ever.
+tqdm.set_lock(threading.RLock())
 
 PACKAGE = Path(aiayn.__file__).parent
 # Where a child may be killed: at a line of these files, or of any.
