@@ -27,7 +27,7 @@ WIDTH = 2 * DRAWERS
 """d_model of the task: an entry is a drawer and a letter, each one-hot."""
 SEEDS = (0, 1, 2)
 BOUND = 1 / 8 + 7 / 8 / 2
-"""The most that one mean can get right: equal letters, and one order of the others."""
+"""What knowing the pair is worth: equal letters, and one order of all others."""
 
 Draw = Callable[[int, torch.Generator], tuple[Tensor, Tensor, Tensor]]
 Reading = Callable[[Tensor], Tensor]
@@ -986,13 +986,13 @@ def settle_averaging(
         "s2-averaging",
         holds=max(one) <= BOUND + noise and min(alone) >= 0.95 and min(known) >= 0.95,
         expected="measured: one head finds one drawer (at least 95%), and of two it "
-        "knows the pair (at least 95%); by the algebra: it does not know the order "
-        "(at most 9/16 both right, if all letters are treated alike)",
+        "knows the pair (at least 95%) and not the order (at most 9/16 both right, as "
+        "if it always gave one order)",
         measured=f"with one head, one look-up is right in {shown(alone)}; of two, "
         f"the pair is known in {shown(known)} and both are right in {shown(one)}; with "
         f"a hidden layer behind the head, in {shown(hidden)}",
         sample=_sample(),
-        detects=f"{noise:.1%} more right answers than the bound allows",
+        detects=f"{noise:.1%} more right answers than 9/16",
     )
 
 
@@ -1069,7 +1069,7 @@ def settle_cost(short: Cost, long: Cost) -> None:
     settle(
         "s3.2.2-same-cost",
         holds=same and short.total(8) < 1.05,
-        expected="the same products, and less than 5% more with the softmax",
+        expected="as many operations in products, less than 5% more with the softmax",
         measured=f"8 heads of 64 against 1 of 512, {short.words} words: products "
         f"{short.products[8] / short.products[1]:.3f} times, all operations "
         f"{short.total(8):.3f} times, time on this machine {short.time(8):.2f} times, "

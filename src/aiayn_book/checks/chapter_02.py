@@ -87,12 +87,12 @@ def _pool_cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    sizes = [(5, 4, 3, 2), (7, 6, 5, 4), (2, 3, 4, 3)]  # words, d, d_a, questions
+    sizes = [(5, 4, 3, 2), (7, 6, 5, 4), (2, 3, 4, 3)]  # words, d, d_a, rows
     return [(random(n, d), random(d_a, d), random(r, d_a)) for n, d, d_a, r in sizes]
 
 
-def _questions_by_words(h: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    return second @ torch.tanh(first @ h.mT)  # (questions, words)
+def _rows_by_words(h: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    return second @ torch.tanh(first @ h.mT)  # (rows, words)
 
 
 pool = FunctionCheck(
@@ -102,9 +102,9 @@ pool = FunctionCheck(
     mistakes=(
         Mistake(
             lambda h, first, second: (
-                _questions_by_words(h, first, second).softmax(dim=0) @ h
+                _rows_by_words(h, first, second).softmax(dim=0) @ h
             ),
-            "the softmax runs over the questions. Each question shares its weight "
+            "the softmax runs over the rows of W₂. Each row shares its weight "
             "among the words.",
         ),
         Mistake(
@@ -115,18 +115,18 @@ pool = FunctionCheck(
         ),
         Mistake(
             lambda h, first, second: (
-                (
-                    _questions_by_words(h, first, second) / math.sqrt(second.size(1))
-                ).softmax(dim=-1)
+                (_rows_by_words(h, first, second) / math.sqrt(second.size(1))).softmax(
+                    dim=-1
+                )
                 @ h
             ),
             "the scores are divided by a root. Lin et al. do not do that.",
         ),
         Mistake(
             lambda h, first, second: (
-                _questions_by_words(h, first, second).softmax(dim=-1) @ h
+                _rows_by_words(h, first, second).softmax(dim=-1) @ h
             ).mean(dim=0),
-            "the questions are averaged. Each keeps a row of its own.",
+            "the rows are averaged. Each keeps a row of its own.",
         ),
     ),
 )
