@@ -52,7 +52,7 @@ MATRIX = 0.5 * torch.tensor(
     ]
 )
 STATE = torch.tensor([-1.0, 1, -1, 1])
-"""The decoder's last state: mean 0 and variance 1, as a LayerNorm leaves it."""
+"""The decoder's output: mean 0 and variance 1, as a LayerNorm leaves it."""
 
 _CELL, _TALL = 34, 25
 
@@ -97,7 +97,7 @@ _TOLD = (
     "The same matrix of six rows and four columns appears in three places. For the "
     "source token cat its row is multiplied by √d_model, and with a position added it "
     "enters the encoder. For the target token Katze likewise, into the decoder. The "
-    "decoder's last state is multiplied with every row: the scores are 1, 1, −1, −1, 2 "
+    "decoder's output is multiplied with every row: the scores are 1, 1, −1, −1, 2 "
     "and 0, and the token trinkt has the highest."
 )
 
@@ -124,7 +124,7 @@ def _three_jobs_wide() -> Svg:
     drawing.arrow((197, 24), (292, 24))
     drawing.text(244, 12, "output", italic=True)
     drawing.arrow((415, 24), (572, 24), (572, 88))
-    drawing.text(500, 12, "last state x", italic=True)
+    drawing.text(500, 12, "output x", italic=True)
     _ones(drawing, 572, 108, STATE, "value")
     drawing.arrow((572, 123), (572, 178), role="value", width=2.4)
     drawing.text(584, 141, "x · each row", anchor="start", bold=True)

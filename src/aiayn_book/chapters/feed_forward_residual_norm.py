@@ -5,6 +5,7 @@ Paper: §3.1 and §3.3.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any
 
 import altair as alt
@@ -343,6 +344,28 @@ def most_frequent_of_seven(draws: int = 20_000) -> float:
     seven = torch.randint(DIGITS, (draws, DIGITS - 1), generator=generator)
     most = F.one_hot(seven, DIGITS).sum(dim=1).max(dim=1).values
     return (most / (DIGITS - 1)).mean().item()
+
+
+def loss_without_attention() -> float:
+    """The least loss of sorting if each word knows its place and its own digit only.
+
+    In nats, the mean over the places. The i-th smallest of eight digits is at most d if
+    at least i of them are; one of the eight is known.
+    """
+    others, total = DIGITS - 1, 0.0
+    for place, own in product(range(1, DIGITS + 1), range(DIGITS)):
+        at_most = [0.0]
+        for digit in range(DIGITS):
+            share, wanted = (digit + 1) / DIGITS, place - (own <= digit)
+            at_most.append(
+                sum(
+                    math.comb(others, k) * share**k * (1 - share) ** (others - k)
+                    for k in range(wanted, others + 1)
+                )
+            )
+        chances = (after - before for before, after in pairwise(at_most))
+        total -= sum(p * math.log(p) for p in chances if p > 0)
+    return total / DIGITS**2
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -885,13 +908,16 @@ def check_sorting(
     for name in ("no feed-forward", "no normalisation"):
         assert mean["everything"] < mean[name] < mean["no attention"], name
     assert min(sorting["no residuals"]) > max(sorting["no attention"]) + 0.2
+    guess = loss_without_attention()
+    assert max(sorting["no attention"]) < guess + 0.2  # nearly all that can be told
+    assert min(sorting["no residuals"]) > guess + 0.3  # not even that
     both, one, three = (sum(runs) / len(runs) for runs in instead.values())
     assert both < three < one  # three attentions recover something,
     assert one - three < (one - both) / 2  # but not much
 
 
 def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> Any:
-    """The loss of each seed, and the mean, by variant; a line at chance."""
+    """The loss of each seed, and the mean, by variant; lines at two guesses."""
     rows = [
         {"variant": name, "loss": round(loss, 3), "seed": seed}
         for name, runs in losses.items()
@@ -906,7 +932,7 @@ def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> Any:
         )
     )
     x = {
-        "title": "loss in nats; dashed: chance",
+        "title": "loss in nats; dashed: guesses",
         "scale": alt.Scale(domain=[0, 2.2]),
     }
     dots = base.mark_circle(size=60, color=WEIGHT.mark, opacity=0.7).encode(
@@ -915,17 +941,18 @@ def sorting_chart(losses: Mapping[str, Sequence[float]], title: str) -> Any:
     means = base.mark_tick(thickness=3, size=20, color=SERIES[0].mark).encode(
         x=alt.X("loss:Q", aggregate="mean", **x)
     )
+    guesses = math.log(DIGITS), loss_without_attention()
     chance = (
-        alt.Chart(alt.Data(values=[{"chance": math.log(DIGITS)}]))
+        alt.Chart(alt.Data(values=[{"guess": guess} for guess in guesses]))
         .mark_rule(strokeDash=[5, 4], color=SERIES[5].mark)
-        .encode(x=alt.X("chance:Q", **x))
+        .encode(x=alt.X("guess:Q", **x))
     )
     said = "; ".join(f"{name} {span(runs)}" for name, runs in losses.items())
     return alt.layer(chance, dots, means).properties(
         width="container",
         height=34 * len(losses) + 10,
-        description=f"{title}. Losses of three seeds: {said}. Chance is "
-        f"{math.log(DIGITS):.2f}.",
+        description=f"{title}. Losses of three seeds: {said}. A uniform guess has "
+        f"{guesses[0]:.2f}, the best one without attention {guesses[1]:.2f}.",
     )
 
 

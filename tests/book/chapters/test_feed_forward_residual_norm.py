@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections import Counter
+from itertools import product
 
 import pytest
 import torch
@@ -213,6 +215,20 @@ def test_the_weights_of_the_two_stacks_that_sort():
     feed_forward = chapter.Stack(1, 4, 16, parts=(chapter.FeedForward,))
     share = sum(p.numel() for p in feed_forward.parameters()) / sizes[0]
     assert share == pytest.approx(2 / 3, abs=0.02)
+
+
+def test_the_best_guess_without_attention_is_found_by_trying_all(monkeypatch):
+    """Three digits instead of eight: 27 inputs, and the entropy of what they answer."""
+    monkeypatch.setattr(chapter, "DIGITS", 3)
+    seen = Counter()
+    for digits in product(range(3), repeat=3):
+        seen.update(enumerate(zip(digits, sorted(digits), strict=True)))
+    known = Counter((place, own) for place, (own, _) in seen.elements())
+    entropy = -sum(
+        n / 81 * math.log(n / known[place, own])
+        for (place, (own, _)), n in seen.items()
+    )
+    assert chapter.loss_without_attention() == pytest.approx(entropy)
 
 
 def test_what_is_said_of_sorting_could_fail():
