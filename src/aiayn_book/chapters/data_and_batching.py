@@ -496,27 +496,41 @@ def rarely_used(size: int, times: int = 10) -> float:
 
 
 @cache
-def stack_sizes() -> tuple[int, int]:
-    """Parameters of the base model's encoder and decoder."""
+def multiplications() -> tuple[int, int]:
+    """Of the base model's layers for a source token, and for a target token.
+
+    Every weight of a matrix multiplies once. The keys and values of cross-attention
+    are made of source tokens.
+    """
     with torch.device("meta"):  # shapes without memory
         base = Transformer(TransformerConfig())
-    encoder, decoder = (
-        sum(weight.numel() for weight in stack.parameters())
-        for stack in (base.encoder, base.decoder)
+    encoder, decoder, across = (
+        sum(weight.numel() for weight in found if weight.dim() == 2)
+        for found in (
+            base.encoder.parameters(),
+            base.decoder.parameters(),
+            (
+                weight
+                for layer in base.decoder.layers
+                for part in (
+                    layer.cross_attention.key_projection,
+                    layer.cross_attention.value_projection,
+                )
+                for weight in part.parameters()
+            ),
+        )
     )
-    return encoder, decoder
+    return encoder + across, decoder - across
 
 
 def cost(size: int, source: float, target: float) -> tuple[float, float]:
     """Multiplications for a pair, about: of the layers, and of the softmax.
 
-    Every token passes once through the weights of its stack, and every target token
-    once through a row of weights for each entry. (The keys and values of
-    cross-attention are made of source tokens, but counted with the target.) Attention's
-    scores are left out: at these lengths they are about a hundredth.
+    Every target token also passes once through a row of weights for each entry.
+    Attention's scores are left out: at these lengths they are about a hundredth.
     """
-    encoder, decoder = stack_sizes()
-    return source * encoder + target * decoder, target * size * 512
+    of_source, of_target = multiplications()
+    return source * of_source + target * of_target, target * size * 512
 
 
 def costs(beyond: Sequence[int] = (6400, 12800, 37_000, 100_000)) -> dict[str, Any]:
@@ -529,7 +543,7 @@ def costs(beyond: Sequence[int] = (6400, 12800, 37_000, 100_000)) -> dict[str, A
 
 def equal_at() -> int:
     """The size at which softmax and layers cost the same, for sides of equal length."""
-    return sum(stack_sizes()) // 512
+    return sum(multiplications()) // 512
 
 
 def cost_chart() -> alt.LayerChart:
@@ -882,7 +896,7 @@ def settle_batches(seeds: Sequence[int] = range(3)) -> None:
         f"{1 - room:.0%} of it real tokens on either side, and a mean span of "
         f"at most {bound:.2f} tokens",
         measured=f"with a limit of {limit} tokens, batches hold "
-        f"{share[:, 0].mean():.0%} of it in real tokens of the source and "
+        f"{share[:, 0].mean():.0%} of this limit in real tokens of the source and "
         f"{share[:, 1].mean():.0%} in those of the target; lengths within a batch span "
         f"{np.mean(spans):.2f} tokens on average, those of the corpus "
         f"{np.ptp(longer)}; three seeds. The default limit is "
