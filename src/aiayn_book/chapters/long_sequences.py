@@ -457,7 +457,7 @@ _GIVES_UP = {
     "window": "distant words",
     "strided": "words between",
     "chunks": "other chunks",
-    "linear": "many pairs",
+    "linear": "exact recall",
 }
 
 
