@@ -292,11 +292,6 @@ def quality_ratio(record: Record, peer: str) -> float | None:
     return median(ratios) if ratios else None
 
 
-def steps_to_quality(record: Record, peer: str) -> list[int]:
-    """A peer's steps until the score, seed by seed."""
-    return [m["curve"][-1]["step"] for m in quality_runs(record, peer)]
-
-
 def quality_lines(record: Record) -> list[str]:
     """The record of time to quality as a table of text."""
     wanted = record["settings"]["bleu"]

@@ -98,15 +98,9 @@ class TimeToQuality(BenchmarkDirective):
         rows = [quality_row(record, peer, seeds) for peer in summary.peers_in(record)]
         use_theme()
         html = quality_chart(record)._repr_html_()
-        steps = (
-            f"{PEERS[peer].title}: "
-            + ", ".join(f"{n:,}" for n in summary.steps_to_quality(record, peer))
-            for peer in summary.peers_in(record)
-        )
         return [
             nodes.paragraph("", "", title),
             table(header, rows),
-            nodes.paragraph("", f"Steps until then, seed by seed. {'; '.join(steps)}."),
             nodes.raw("", html, format="html"),
         ]
 
