@@ -15,6 +15,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from aiayn import (
@@ -496,31 +497,26 @@ def rarely_used(size: int, times: int = 10) -> float:
 
 
 @cache
-def multiplications() -> tuple[int, int]:
-    """Of the base model's layers for a source token, and for a target token.
+def multiplications_per_token() -> tuple[int, int]:
+    """What the base model's layers take for a source token, and for a target token.
 
-    Every weight of a matrix multiplies once. The keys and values of cross-attention
-    are made of source tokens.
+    Every entry of a matrix multiplies once. The keys and values of cross-attention are
+    made from source tokens.
     """
     with torch.device("meta"):  # shapes without memory
         base = Transformer(TransformerConfig())
-    encoder, decoder, across = (
-        sum(weight.numel() for weight in found if weight.dim() == 2)
-        for found in (
-            base.encoder.parameters(),
-            base.decoder.parameters(),
-            (
-                weight
-                for layer in base.decoder.layers
-                for part in (
-                    layer.cross_attention.key_projection,
-                    layer.cross_attention.value_projection,
-                )
-                for weight in part.parameters()
-            ),
-        )
+    encoder, decoder = map(_entries, (base.encoder, base.decoder))
+    across = sum(
+        _entries(layer.cross_attention.key_projection)
+        + _entries(layer.cross_attention.value_projection)
+        for layer in base.decoder.layers
     )
     return encoder + across, decoder - across
+
+
+def _entries(part: nn.Module) -> int:
+    """Of all matrices in it."""
+    return sum(weight.numel() for weight in part.parameters() if weight.dim() == 2)
 
 
 def cost(size: int, source: float, target: float) -> tuple[float, float]:
@@ -529,7 +525,7 @@ def cost(size: int, source: float, target: float) -> tuple[float, float]:
     Every target token also passes once through a row of weights for each entry.
     Attention's scores are left out: at these lengths they are about a hundredth.
     """
-    of_source, of_target = multiplications()
+    of_source, of_target = multiplications_per_token()
     return source * of_source + target * of_target, target * size * 512
 
 
@@ -543,7 +539,7 @@ def costs(beyond: Sequence[int] = (6400, 12800, 37_000, 100_000)) -> dict[str, A
 
 def equal_at() -> int:
     """The size at which softmax and layers cost the same, for sides of equal length."""
-    return sum(multiplications()) // 512
+    return sum(multiplications_per_token()) // 512
 
 
 def cost_chart() -> alt.LayerChart:

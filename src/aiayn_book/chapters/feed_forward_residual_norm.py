@@ -347,16 +347,16 @@ def most_frequent_of_seven(draws: int = 20_000) -> float:
 
 
 def loss_without_attention() -> float:
-    """The least loss of sorting if each word knows its place and its own digit only.
+    """The least loss of sorting if each word knows its position and own digit only.
 
-    In nats, the mean over the places. The i-th smallest of eight digits is at most d if
-    at least i of them are; one of the eight is known.
+    In nats, the mean over the positions. The i-th smallest of eight digits is at most
+    d if at least i of them are; one of the eight is known.
     """
     others, total = DIGITS - 1, 0.0
-    for place, own in product(range(1, DIGITS + 1), range(DIGITS)):
+    for position, own in product(range(1, DIGITS + 1), range(DIGITS)):
         at_most = [0.0]
         for digit in range(DIGITS):
-            share, wanted = (digit + 1) / DIGITS, place - (own <= digit)
+            share, wanted = (digit + 1) / DIGITS, position - (own <= digit)
             at_most.append(
                 sum(
                     math.comb(others, k) * share**k * (1 - share) ** (others - k)

@@ -127,8 +127,11 @@ def test_what_a_vocabulary_costs():
     layer = 8 * 512**2 + 4 * 512**2
     across = 6 * 2 * 512**2
     decoder = 6 * (layer + 4 * 512**2)
-    assert chapter.multiplications() == (6 * layer + across, decoder - across)
-    assert [round(n / 1e6, 1) for n in chapter.multiplications()] == [22.0, 22.0]
+    assert chapter.multiplications_per_token() == (6 * layer + across, decoder - across)
+    assert [round(n / 1e6, 1) for n in chapter.multiplications_per_token()] == [
+        22.0,
+        22.0,
+    ]
     assert round(6 * layer / 1e6, 1) == 18.9
     assert round(paper.BASE.vocabulary_en_de * 512 / 1e6, 1) == 18.9
     size = chapter.equal_at()

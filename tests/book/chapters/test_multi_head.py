@@ -147,7 +147,7 @@ def test_one_mean_read_linearly_is_wrong_in_one_order(share, signs):
     """What the text derives: no weight, no sign gets both orders right."""
     layer = Mean(share, *signs)
     assert chapter.both_orders([layer]) == [0]
-    assert chapter.both_right([layer])[0] < chapter.BOUND
+    assert chapter.both_right([layer])[0] < chapter.ONE_ORDER
 
 
 def test_a_mean_knows_the_pair_and_not_the_order():
@@ -234,7 +234,7 @@ def test_training_finds_two_heads_and_cannot_help_one():
     """Same width, same steps, one seed."""
     one, two = (chapter.train(chapter.new_layer(5, h), 5) for h in (1, 2))
     known, knows_both = chapter.both_right([one, two])
-    assert known < chapter.BOUND
+    assert known < chapter.ONE_ORDER
     assert knows_both > 0.95
 
 
