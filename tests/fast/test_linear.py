@@ -30,7 +30,7 @@ def every_product_goes_to_onednn(monkeypatch):
     """However small it is, and whatever the processor."""
     monkeypatch.setattr(module, "MIN_SIZE", 0)
     monkeypatch.setattr(module, "MIN_PACKED", 0)
-    monkeypatch.setattr(module, "_mkl_is_slow", lambda: True)
+    monkeypatch.setattr(module, "_mkl_is_slow", lambda _: True)
 
 
 @given(

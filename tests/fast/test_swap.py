@@ -148,7 +148,7 @@ def test_under_autocast_the_layers_read_and_write_narrow():
 def test_inside_torch_func_everything_is_plain(monkeypatch):
     """Gradients written by hand cannot be transformed; the formulas can."""
     monkeypatch.setattr(products, "MIN_SIZE", 0)
-    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda _: True)
     attention = fast.accelerate(randomize(MultiHeadAttention(8, 2)).float())
 
     def size(x):
@@ -245,7 +245,7 @@ def test_a_layer_that_is_given_wide_numbers_keeps_them_wide(norm):
 def test_forward_derivatives_are_those_of_the_plain_classes(monkeypatch):
     """Of what oneDNN computes too, which would leave them out in silence."""
     monkeypatch.setattr(products, "MIN_SIZE", 0)
-    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda _: True)
     config = small_config(dropout=0.0)
     layer = EncoderLayer(config)
     x, along = torch.randn(2, 3, 5, config.d_model)

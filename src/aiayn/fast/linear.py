@@ -1,13 +1,15 @@
 """x Wᵀ + b by oneDNN, on processors where torch's usual library is slow.
 
 Most of a training step is spent in this product. Torch computes 32-bit products with
-MKL, which leaves half of the arithmetic unused on some processors that are not Intel's.
-oneDNN, which torch contains too and uses for 16-bit products, does not: on one AMD EPYC
-a training step in fp32 took two thirds of the time; on an older one (Zen 4) it gains
-little. The results differ in the order of summation only.
+MKL, which uses 256 of the 512 bits of a vector on AMD's processors. oneDNN, which torch
+contains too and uses for 16-bit products, uses all: on one EPYC (Zen 5) a training step
+in fp32 took two thirds of the time; on an older one (Zen 4) it gains little. Where a
+vector has only 256 bits (Zen 3), MKL is the faster one, and training stays with it. The
+results differ in the order of summation only.
 
 oneDNN copies a matrix of weights into blocks first, at every call. While a search
-writes, the weights stay as they are, so there it is done once: `packed`.
+writes, the weights stay as they are, so there it is done once, `packed`, and oneDNN is
+faster on all of these processors.
 """
 
 import re
@@ -115,23 +117,24 @@ class _Linear(torch.autograd.Function):
 
 
 def _goes_to_onednn(x: Tensor, weight: Tensor) -> bool:
-    least = MIN_SIZE if getattr(packed, "weights", None) is None else MIN_PACKED
+    searching = getattr(packed, "weights", None) is not None
     return (
         x.dtype == weight.dtype == torch.float32
         and x.device.type == "cpu"
         and x.dim() > 1
-        and x.numel() * weight.size(0) >= least
-        and _mkl_is_slow()
+        and x.numel() * weight.size(0) >= (MIN_PACKED if searching else MIN_SIZE)
+        and _mkl_is_slow(searching)
         and not torch.is_autocast_enabled("cpu")
     )
 
 
 @cache
-def _mkl_is_slow() -> bool:
-    """Whether torch would use MKL on a processor that is not Intel's."""
+def _mkl_is_slow(searching: bool) -> bool:
+    """Whether torch would use MKL where oneDNN is faster: see the module's text."""
     return bool(
         torch.backends.mkl.is_available()
         and _onednn_multiplies()
+        and (searching or torch.backends.cpu.get_cpu_capability() == "AVX512")
         and re.match("AMD |.*AuthenticAMD", str(describe_machine()["processor"]))
     )
 
