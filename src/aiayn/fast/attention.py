@@ -2,13 +2,14 @@
 
 On a CPU it is `short_attention` for short sentences and torch's fused kernel for long
 ones. On a GPU it is our own kernels (`gpu_attention`) for short sentences, and torch's
-for long ones. Where weights are asked for, or dropped on a CPU, it is the formula.
+for long ones. It is the formula where weights are asked for, and on a CPU where they
+are dropped, or where a training step has few tokens.
 """
 
 import torch
 from torch.nn import functional as F
 
-from aiayn.fast.conditions import is_transformed
+from aiayn.fast.conditions import FEW, is_transformed
 from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
 from aiayn.fast.short_attention import short_attention
 from aiayn.model.attention import MultiHeadAttention
@@ -29,7 +30,8 @@ class FastMultiHeadAttention(MultiHeadAttention):
         short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
         # A compiler makes its own kernels of the formula, except on a GPU.
         aside = (dropping or not keys.is_cuda) if compiling else is_transformed()
-        if need_weights or aside or (short and dropping):
+        few = queries.numel() <= FEW and torch.is_grad_enabled()
+        if need_weights or aside or (short and (dropping or few)):
             return super().attention(queries, keys, values, mask, need_weights)
         check_mask(mask, torch.Size([*queries.shape[:3], keys.size(2)]))
         if not dropping and (compiling or has_kernels_for(queries, keys, values)):
@@ -38,8 +40,7 @@ class FastMultiHeadAttention(MultiHeadAttention):
             return short_attention(queries, keys, values, mask), None
         given = queries, keys, values, mask, self.dropout.p if dropping else 0.0
         with disable_cudnn_sdpa(keys.device):
-            context = F.scaled_dot_product_attention(*given)
-        return context, None  # (batch, heads, queries, d_v)
+            return F.scaled_dot_product_attention(*given), None
 
 
 class FastRotaryAttention(RotaryAttention, FastMultiHeadAttention):

@@ -68,11 +68,11 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     if _goes_to_onednn(x, weight):
         bias = None if bias is None else bias.contiguous()  # oneDNN ignores strides
-        blocks = getattr(packed, "weights", None)
-        if blocks is not None and isinstance(weight, nn.Parameter):
-            if weight not in blocks:
-                blocks[weight] = _in_blocks(weight.detach())
-            weight = blocks[weight]
+        known = getattr(packed, "weights", None)
+        if known is not None and isinstance(weight, nn.Parameter):
+            if weight not in known:
+                known[weight] = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+            weight = known[weight]
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return F.linear(x, weight, bias)
 
@@ -143,11 +143,7 @@ def _onednn_multiplies() -> bool:
     """Whether this torch has the private operations, with the signature that we use."""
     try:
         one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
-        given = _in_blocks(one), None, "none", [], ""
+        given = torch.ops.mkldnn._reorder_linear_weight(one), None, "none", [], ""
         return bool(torch.ops.mkldnn._linear_pointwise(one, *given) == 1)
     except (AttributeError, RuntimeError, TypeError):
         return False
-
-
-def _in_blocks(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight)
