@@ -125,6 +125,7 @@ class Processors(SphinxDirective):
             rows += [
                 [f"{title}, {precision}", *ahead(record, precision)]
                 for precision in ("fp32", "bf16")
+                if summary.fastest_other(record, precision)
             ]
             if name != TrainingStep.record:  # whose closing lines stand above
                 often = f", {record['settings']['batches']} batches a round"
@@ -254,18 +255,14 @@ def training_rows(record: dict[str, Any], precision: str) -> list[list[str]]:
 
 
 def ahead(record: dict[str, Any], precision: str) -> list[str]:
-    """The machine's own measures, and how far ours is ahead of the fastest peer.
-
-    Empty where it was not measured.
-    """
+    """The machine's own measures, and how far ours is ahead of the fastest peer."""
     rates = [
         summary.product_gflops(record, precision, library)
         for library in ("onednn", "torch")
     ]
     shown = "" if None in rates else " / ".join(f"{rate:,.0f}" for rate in rates)
     found = summary.fastest_other(record, precision)
-    if found is None:
-        return [shown, "", "", "", ""]
+    assert found is not None  # the caller has asked
     peer, ratio = found
     ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
     span = f"{min(ratios):.2f} to {max(ratios):.2f}"
