@@ -203,3 +203,11 @@ def test_smaller_products_are_taken_where_weights_are_packed(model, monkeypatch)
     _, cache = written(model)
     assert _searches[cache]
     assert not module._goes_to_onednn(x, weight)
+
+
+def test_only_a_search_asks_for_what_only_a_search_is_faster_with(model, monkeypatch):
+    """As on Zen 3: a step of a training stays with MKL, a search does not."""
+    monkeypatch.setattr(module, "_mkl_is_slow", lambda searching: searching)
+    assert not module._goes_to_onednn(torch.randn(2, 4), torch.randn(3, 4))
+    _, cache = written(model)
+    assert _searches[cache]

@@ -51,4 +51,9 @@ def test_every_row_can_be_drawn_from_the_records():
     }
     found = list(rows(records))
     assert len({row.what for row in found}) >= 10
+    steps = [row.what for row in found if "Zen" in row.what]
+    both = [(kind, zen) for zen in (5, 4) for kind in ("fp32", "bf16")]
+    # Zen 3 has no instruction that multiplies bfloat16 numbers.
+    expected = [f"a training step in {k}, Zen {zen}" for k, zen in (*both, ("fp32", 3))]
+    assert steps == expected
     assert all(row.ratio > 0 and row.other for row in found)

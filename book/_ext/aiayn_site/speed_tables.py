@@ -133,7 +133,7 @@ class Processors(SphinxDirective):
                 made += [nodes.paragraph("", "", *words)]
                 made += closing(record)
         header = ["", "GFLOP/s: oneDNN / torch", "the fastest other", "ours, times"]
-        header += ["in the rounds", "at most"]
+        header += ["in the rounds", "at most", "not accelerated"]
         return [table(header, rows), *made]
 
 
@@ -267,7 +267,8 @@ def ahead(record: dict[str, Any], precision: str) -> list[str]:
     ratios = summary.ratios_to_ours(record, peer, {"precision": precision})
     span = f"{min(ratios):.2f} to {max(ratios):.2f}"
     most = times(summary.most_ahead(record, peer, precision))
-    return [shown, PEERS[peer].title, times(ratio), span, most]
+    plain = times(summary.ratio_to_ours(record, "plain", {"precision": precision}))
+    return [shown, PEERS[peer].title, times(ratio), span, most, plain]
 
 
 def gpu_rows(record: dict[str, Any]) -> list[list[str]]:

@@ -8,7 +8,7 @@ you accelerate it.
 
 | module | what it makes faster | where |
 |---|---|---|
-| `linear` | 32-bit products, by oneDNN; a search packs weights once | AMD |
+| `linear` | 32-bit products, by oneDNN; a search packs weights once | AMD CPU |
 | `dropout` | dropout, by 16-bit integers | CPU |
 | `attention`, `short_attention` | attention over short sentences | CPU |
 | `gpu_attention`, `attention_kernels` | the same, in Triton | GPU |

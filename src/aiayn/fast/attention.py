@@ -2,14 +2,14 @@
 
 On a CPU it is `short_attention` for short sentences and torch's fused kernel for long
 ones. On a GPU it is our own kernels (`gpu_attention`) for short sentences, and torch's
-for long ones. It is the formula where weights are asked for, and on a CPU where they
-are dropped, or where a training step has few tokens.
+for long ones. Where weights are asked for, or dropped on a CPU, or where queries are
+few and gradients are wanted, it is the formula.
 """
 
 import torch
 from torch.nn import functional as F
 
-from aiayn.fast.conditions import FEW, is_transformed
+from aiayn.fast.conditions import steps_aside
 from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
 from aiayn.fast.short_attention import short_attention
 from aiayn.model.attention import MultiHeadAttention
@@ -29,9 +29,8 @@ class FastMultiHeadAttention(MultiHeadAttention):
         compiling = torch.compiler.is_compiling()
         short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
         # A compiler makes its own kernels of the formula, except on a GPU.
-        aside = (dropping or not keys.is_cuda) if compiling else is_transformed()
-        few = queries.numel() <= FEW and torch.is_grad_enabled()
-        if need_weights or aside or (short and (dropping or few)):
+        aside = (dropping or not keys.is_cuda) if compiling else steps_aside(queries)
+        if need_weights or aside or (short and dropping):
             return super().attention(queries, keys, values, mask, need_weights)
         check_mask(mask, torch.Size([*queries.shape[:3], keys.size(2)]))
         if not dropping and (compiling or has_kernels_for(queries, keys, values)):

@@ -1,15 +1,16 @@
 """x Wᵀ + b by oneDNN, on processors where torch's usual library is slow.
 
 Most of a training step is spent in this product. Torch computes 32-bit products with
-MKL, which uses 256 of the 512 bits of a vector on AMD's processors. oneDNN, which torch
-contains too and uses for 16-bit products, uses all: on one EPYC (Zen 5) a training step
+MKL, which uses at most 256 bits of a vector on AMD's processors. oneDNN, which torch
+contains too and uses for 16-bit products, uses 512: on one EPYC (Zen 5) a training step
 in fp32 took two thirds of the time; on an older one (Zen 4) it gains little. Where a
-vector has only 256 bits (Zen 3), MKL is the faster one, and training stays with it. The
+vector has 256 bits (Zen 3), oneDNN gains nothing, and takes longer for a product of two
+transposed factors, as the gradient of a weight is. There a training stays with MKL. The
 results differ in the order of summation only.
 
 oneDNN copies a matrix of weights into blocks first, at every call. While a search
-writes, the weights stay as they are, so there it is done once, `packed`, and oneDNN is
-faster on all of these processors.
+writes, the weights stay as they are, so there it is done once, `packed`, on all of
+these processors.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""§5.4's loss, computed without ever holding all logits.
+"""§5.4's loss, computed without ever holding all logits, unless they are few.
 
 Logits are the largest tensor of a small model: 2,048 positions times 8,000 tokens are
 64 MB, written and read by each of half a dozen operations. Here a chunk of positions
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aiayn.fast.conditions import FEW, first_order, is_transformed
+from aiayn.fast.conditions import first_order, steps_aside
 from aiayn.fast.linear import product, weight_gradient
 from aiayn.training.loss import Criterion, non_pad_indices
 
@@ -32,19 +32,15 @@ MIN_LOG_PROB = -60.0
 
 
 class FastCriterion(Criterion):
-    """`Criterion`, with the loss in chunks, at the positions that are not padding.
-
-    For few positions all logits are small, and passes over the weights would cost more.
-    """
+    """`Criterion`, with the loss in chunks, at the positions that are not padding."""
 
     def loss(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The sums of the smoothed and of the plain loss over all target tokens."""
-        selected = labels.dim() == 1
-        # To select the positions, a GPU would have to wait for their number.
-        aside = hidden_states.numel() <= FEW if labels.is_cpu else not selected
-        if aside or is_transformed():
+        if steps_aside(hidden_states):
             return super().loss(hidden_states, labels)
-        if not selected:
+        if labels.dim() == 2:  # nobody has selected the positions
+            if not labels.is_cpu:  # a GPU would have to wait for their number
+                return super().loss(hidden_states, labels)
             indices = non_pad_indices(labels, self.pad_id)
             hidden_states, labels = self.select(hidden_states, labels, indices)
         weight = self.model.output_weight
