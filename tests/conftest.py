@@ -48,12 +48,6 @@ def _seed():
     torch.manual_seed(0)
 
 
-@pytest.fixture(autouse=True)
-def _small_tensors_too(monkeypatch):
-    """The fast classes do not step aside for the small tensors of a test."""
-    monkeypatch.setattr("aiayn.fast.conditions.FEW", 0)
-
-
 @pytest.fixture
 def unchecked_shapes():
     """Calls as a user makes them: without beartype, which would complain first."""

@@ -2,14 +2,13 @@
 
 On a CPU it is `short_attention` for short sentences and torch's fused kernel for long
 ones. On a GPU it is our own kernels (`gpu_attention`) for short sentences, and torch's
-for long ones. Where weights are asked for, or dropped on a CPU, or where queries are
-few and gradients are wanted, it is the formula.
+for long ones. Where weights are asked for, or dropped on a CPU, it is the formula.
 """
 
 import torch
 from torch.nn import functional as F
 
-from aiayn.fast.conditions import steps_aside
+from aiayn.fast.conditions import is_transformed
 from aiayn.fast.gpu_attention import disable_cudnn_sdpa, gpu_attention, has_kernels_for
 from aiayn.fast.short_attention import short_attention
 from aiayn.model.attention import MultiHeadAttention
@@ -29,7 +28,7 @@ class FastMultiHeadAttention(MultiHeadAttention):
         compiling = torch.compiler.is_compiling()
         short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
         # A compiler makes its own kernels of the formula, except on a GPU.
-        aside = (dropping or not keys.is_cuda) if compiling else steps_aside(queries)
+        aside = (dropping or not keys.is_cuda) if compiling else is_transformed()
         if need_weights or aside or (short and dropping):
             return super().attention(queries, keys, values, mask, need_weights)
         check_mask(mask, torch.Size([*queries.shape[:3], keys.size(2)]))
@@ -39,7 +38,8 @@ class FastMultiHeadAttention(MultiHeadAttention):
             return short_attention(queries, keys, values, mask), None
         given = queries, keys, values, mask, self.dropout.p if dropping else 0.0
         with disable_cudnn_sdpa(keys.device):
-            return F.scaled_dot_product_attention(*given), None
+            context = F.scaled_dot_product_attention(*given)
+        return context, None  # (batch, heads, queries, d_v)
 
 
 class FastRotaryAttention(RotaryAttention, FastMultiHeadAttention):

@@ -4,10 +4,6 @@
 the operations of the plain classes. `torch.func` and forward mode cannot look into a
 gradient that was written by hand. Under each of them the fast classes step aside; on a
 GPU, some of them help a compiler (`attention`, `autocast`).
-
-Dropout, attention and the loss also step aside where a training step on a CPU has few
-tokens: most of its time goes into calls of operations, and the plain classes make
-fewer.
 """
 
 from collections.abc import Callable
@@ -20,10 +16,6 @@ from torch.autograd import forward_ad
 
 from aiayn.errors import InputError
 
-FEW = 2**14
-"""The most elements of a tensor that is left to a plain class: 64 tokens of width 256.
-Measured on Zen 3 with one thread."""
-
 
 def is_transformed() -> bool:
     """Whether torch.compile, torch.func, forward mode or a counter is at work."""
@@ -32,12 +24,6 @@ def is_transformed() -> bool:
     modes = getattr(torch._C, "_len_torch_dispatch_stack", int)  # FlopCounterMode, …
     functorch = getattr(torch._C, "_are_functorch_transforms_active", bool)
     return getattr(forward_ad, "_current_level", -1) >= 0 or modes() > 0 or functorch()
-
-
-def steps_aside(x: Tensor) -> bool:
-    """Whether the plain class is to compute with x."""
-    few = torch.is_grad_enabled() and x.is_cpu and x.dtype == torch.float32
-    return is_transformed() or (few and x.numel() <= FEW)
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ small model. Here one 64-bit integer decides about four elements.
 import torch
 from torch import Tensor, nn
 
-from aiayn.fast.conditions import steps_aside
+from aiayn.fast.conditions import is_transformed
 
 _LEVELS = 2**16
 
@@ -24,7 +24,7 @@ class FastDropout(nn.Dropout):
         """Drop in training; return the input itself in evaluation."""
         if not self.training or self.p == 0:
             return input
-        if self.inplace or self.p == 1 or not input.is_cpu or steps_aside(input):
+        if self.inplace or self.p == 1 or not input.is_cpu or is_transformed():
             return super().forward(input)
         # Keep one level at least, because 1 / (1 - p) must stay finite.
         dropped = min(round(self.p * _LEVELS), _LEVELS - 1)

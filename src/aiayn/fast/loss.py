@@ -1,4 +1,4 @@
-"""§5.4's loss, computed without ever holding all logits, unless they are few.
+"""§5.4's loss, computed without ever holding all logits.
 
 Logits are the largest tensor of a small model: 2,048 positions times 8,000 tokens are
 64 MB, written and read by each of half a dozen operations. Here a chunk of positions
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aiayn.fast.conditions import first_order, steps_aside
+from aiayn.fast.conditions import first_order, is_transformed
 from aiayn.fast.linear import product, weight_gradient
 from aiayn.training.loss import Criterion, non_pad_indices
 
@@ -36,7 +36,7 @@ class FastCriterion(Criterion):
 
     def loss(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The sums of the smoothed and of the plain loss over all target tokens."""
-        if steps_aside(hidden_states):
+        if is_transformed():
             return super().loss(hidden_states, labels)
         if labels.dim() == 2:  # nobody has selected the positions
             if not labels.is_cpu:  # a GPU would have to wait for their number
