@@ -69,11 +69,11 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     if _goes_to_onednn(x, weight):
         bias = None if bias is None else bias.contiguous()  # oneDNN ignores strides
-        known = getattr(packed, "weights", None)
-        if known is not None and isinstance(weight, nn.Parameter):
-            if weight not in known:
-                known[weight] = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-            weight = known[weight]
+        blocks = getattr(packed, "weights", None)
+        if blocks is not None and isinstance(weight, nn.Parameter):
+            if weight not in blocks:
+                blocks[weight] = _in_blocks(weight.detach())
+            weight = blocks[weight]
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return F.linear(x, weight, bias)
 
@@ -144,7 +144,11 @@ def _onednn_multiplies() -> bool:
     """Whether this torch has the private operations, with the signature that we use."""
     try:
         one = torch.ones(1, 1, dtype=torch.float32, device="cpu")
-        given = torch.ops.mkldnn._reorder_linear_weight(one), None, "none", [], ""
+        given = _in_blocks(one), None, "none", [], ""
         return bool(torch.ops.mkldnn._linear_pointwise(one, *given) == 1)
     except (AttributeError, RuntimeError, TypeError):
         return False
+
+
+def _in_blocks(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight)
