@@ -120,7 +120,7 @@ def test_an_amd_processor_is_known_by_its_description(processor, expected, monke
 
 
 def test_on_an_amd_processor_of_narrow_vectors_only_a_search_leaves_mkl(monkeypatch):
-    """Measured on Zen 3: MKL is the faster one, except with weights that are packed."""
+    """On Zen 3 oneDNN is the faster one only where weights are packed."""
     amd = {"processor": "AMD EPYC (family 25, model 1)"}
     monkeypatch.setattr(products, "describe_machine", lambda: amd)
     monkeypatch.setattr(products, "_onednn_multiplies", lambda: True)
