@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int8
@@ -26,6 +27,15 @@ NAME = "live"
 """The model that chapters take apart: the grammar's."""
 EVERYDAY = "everyday"
 """The model of the landing page: sentences of Tatoeba."""
+EXTRA_LENGTH = 10
+"""A translation in the page may have so many pieces more than its source: enough for
+every sentence of the grammar, and short enough to read when the model is broken."""
+SEARCH: dict[str, Any] = {
+    "beam_size": 4,
+    "length_penalty": 1.0,  # of 0 to 2.5, the best on Tatoeba's validation split
+    "extra_length": EXTRA_LENGTH,
+}
+"""How the page searches with `EVERYDAY`: options of `aiayn.inference.translate`."""
 LARGEST = 127
 """The largest whole number of eight bits that has a negative."""
 

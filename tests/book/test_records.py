@@ -19,7 +19,7 @@ from aiayn.model import TABLE_3_ROWS, causal_mask
 from aiayn.training import TrainingConfig
 from aiayn_book import head_figures, head_measures, heads, scaling
 from aiayn_book.head_scores import SentenceWeights, score_heads
-from aiayn_book.live import EVERYDAY, load_live_model, load_quantised
+from aiayn_book.live import EVERYDAY, SEARCH, load_live_model, load_quantised
 from aiayn_book.parsing import SEEDS, SIZES, small_parser
 from aiayn_book.records import load_record, repeats
 from aiayn_book.table3 import miniature
@@ -95,14 +95,19 @@ def test_a_record_s_command_asks_for_what_was_run(name, monkeypatch):
 def test_the_everyday_model_is_on_record_as_it_is():
     """What was trained, on what and where; its weights are of that configuration."""
     record = load_record(EVERYDAY)
-    (run,) = record["runs"]
-    config = TrainingConfig.from_dict(record["config"])
+    assert record["search"] == SEARCH
     model = load_quantised(EVERYDAY)
-    assert replace(config.model, dropout=0.0) == replace(model.config, dropout=0.0)
-    begin, end = run["log"][0], run["log"][-1]
-    assert begin["machine"]["processor"]
-    assert begin["parameters"] == sum(w.numel() for w in model.weights().values())
-    assert end["step"] == config.steps
+    done = 0
+    for run in record["runs"]:
+        config = TrainingConfig.from_dict(run["config"])
+        assert replace(config.model, dropout=0.0) == replace(model.config, dropout=0.0)
+        begin, end = run["log"][0], run["log"][-1]
+        assert begin["machine"]["processor"]
+        assert begin["parameters"] == sum(w.numel() for w in model.weights().values())
+        assert begin["step"] == done  # each training goes on where another ended
+        done = end["step"]
+        assert done == config.steps
+    assert record["config"] == run["config"]
     for scores in (record["before"], record["after"]):
         assert f"= {scores['bleu']:.2f} " in scores["printed"]
 
@@ -111,13 +116,8 @@ def test_the_everyday_model_keeps_the_grammars_pronouns():
     """Other sentences of the grammar are right as often as those on record."""
     model, tokenizer = load_live_model(EVERYDAY)
     samples = generate(200, seed=11, split="combinations")
-    written = translate(
-        [one.source for one in samples],
-        model,
-        tokenizer,
-        beam_size=4,
-        length_penalty=1.0,
-    )
+    sources = [one.source for one in samples]
+    written = translate(sources, model, tokenizer, **SEARCH)
     right = sum(a == b.target for a, b in zip(written, samples, strict=True))
     share = load_record(EVERYDAY)["after"]["grammar_exact"]["combinations"]
     spread = math.sqrt(share * (1 - share) / len(samples))

@@ -11,11 +11,10 @@ import torch
 from aiayn.data import Tokenizer
 from aiayn.inference import beam_search
 from aiayn.model import shift_right
-from aiayn_book.live import EVERYDAY, load_quantised
+from aiayn_book.live import EVERYDAY, SEARCH, load_quantised
 
 PAGE = "book/index.html"
 WIRE = 3_000_000  # bytes, as a static host compresses them
-EXTRA = 10  # as the page is told: see _ext/aiayn_site/live_model.py
 SAME = 1e-4  # of the logits, with the same quantised weights
 SENTENCES = Path(__file__).with_name("everyday.tsv")
 
@@ -211,9 +210,7 @@ def test_the_beam_is_the_librarys(field):
             torch.tensor([source]),
             bos_id=tokenizer.bos_id,
             eos_id=tokenizer.eos_id,
-            beam_size=4,
-            length_penalty=1.0,
-            extra_length=EXTRA,
+            **SEARCH,
         )
         assert found == {"tokens": list(best.tokens), "ended": True}
 

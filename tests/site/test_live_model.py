@@ -14,6 +14,7 @@ from aiayn.inference import greedy_search
 from aiayn.model import shift_right
 from aiayn_book.head_scores import attention_by_sentence, without_heads
 from aiayn_book.live import (
+    EXTRA_LENGTH,
     NAME,
     load_quantised,
     without_positions,
@@ -24,7 +25,6 @@ from aiayn_book.records import load_record
 PAGE = "book/live-model.html"
 SAME = 1e-4  # what the issue asks of the logits
 WIRE = 500_000  # bytes, compressed as a static host does
-EXTRA = 10  # as the page is told: see _ext/aiayn_site/live_model.py
 
 SENTENCES = [sample.source for sample in generate(400, seed=7, split="test")]
 SHORT = [text for text in SENTENCES if len(text.split()) <= 8]
@@ -107,7 +107,7 @@ def compare(found, text, model, tokenizer):
         torch.tensor([source]),
         bos_id=tokenizer.bos_id,
         eos_id=tokenizer.eos_id,
-        extra_length=EXTRA,
+        extra_length=EXTRA_LENGTH,
     )
     written = [*best.tokens, *([tokenizer.eos_id] if found["ended"] else [])]
     assert found["tokens"] == written
@@ -211,7 +211,7 @@ def test_many_translations_are_the_same_text(live, quantised, tokenizer):
     for text, german in zip(texts, found, strict=True):
         source = torch.tensor([[*tokenizer.encode(text), tokenizer.eos_id]])
         ends = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
-        (best,) = greedy_search(model, source, extra_length=EXTRA, **ends)
+        (best,) = greedy_search(model, source, extra_length=EXTRA_LENGTH, **ends)
         assert german == tokenizer.decode(best.tokens)
 
 

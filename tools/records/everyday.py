@@ -4,13 +4,18 @@ Usage: python -m tools.records.everyday RUN
 
 It learns from Tatoeba's English-German pairs; from some of the grammar's, which teach
 it what a pronoun refers to; and from `phrases.tsv`, greetings and the like of our own.
-RUN is a folder; a training that was interrupted there is continued. Afterwards the
-weights are stored in the book's records, with eight bits each, and so are the scores on
-the test split before and after that rounding. About 90 minutes of two cores.
+It is trained twice, and each time the learning rate falls to zero: the second training
+begins with the weights of the first, stored with eight bits each, and a new optimizer.
+Afterwards its weights are in the book's records, with eight bits each, and so are the
+scores on the test split before and after that rounding.
+
+RUN is a folder; what was interrupted there is continued. Both trainings took three
+hours of two cores. `--again` leaves out the first: it begins with the model on record.
 """
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +24,19 @@ from sacrebleu import CHRF
 
 from aiayn.data import Tokenizer, load_corpus
 from aiayn.data.grammar import load_grammar
+from aiayn.device import describe_machine
 from aiayn.inference import evaluate_bleu, load_translator, translate
 from aiayn.inference.evaluation import exact_match_rate
 from aiayn.model import Transformer, TransformerConfig
 from aiayn.storage import RunFolder, read_json, write_json
-from aiayn.training import TrainingConfig, resume_training, train
-from aiayn_book.live import EVERYDAY, QuantisedModel
+from aiayn.training import Trainer, TrainingConfig, resume_training, train
+from aiayn.training.preparation import write_config
+from aiayn.training.run_log import Progress, RunLog
+from aiayn_book.live import EVERYDAY, SEARCH, QuantisedModel, load_quantised
+from aiayn_book.records import load_record
 from tools.project import RECORDS, commit
 
 CORPUS = "tatoeba, grammar and phrases"
-LENGTH_PENALTY = 1.0
-"""As in the page; 0 and 0.6 were worse on the validation split."""
 GRAMMAR_PAIRS = 15_000
 """Pairs of the grammar among Tatoeba's: they teach which noun a pronoun refers to."""
 
@@ -39,6 +46,8 @@ PHRASES = Path(__file__).with_name("phrases.tsv")
 PHRASE_REPEATS = 10
 """No phrase is in Tatoeba's validation or test split, even without case and marks."""
 
+STEPS, FURTHER_STEPS = 16_000, 8000
+"""Of the first training, and of the second."""
 BEST = "best.safetensors"
 """The checkpoint: better than their average on the validation split."""
 
@@ -80,16 +89,16 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
 
 
-def configuration(run: Path, corpus: Path) -> TrainingConfig:
-    """What the record was trained with."""
+def configuration(output: Path, corpus: Path) -> TrainingConfig:
+    """What the first training has."""
     return TrainingConfig(
         corpus=str(corpus),
-        output=run,
+        output=output,
         model=MODEL,
         max_length=64,
         tokens_per_batch=3072,
         packed_length=48,
-        steps=16_000,
+        steps=STEPS,
         warmup_steps=2000,
         cooldown_steps=9500,
         optimizer="muon",  # it needs fewer steps than Adam (chapter 21)
@@ -101,13 +110,52 @@ def configuration(run: Path, corpus: Path) -> TrainingConfig:
     )
 
 
+def train_first(run: RunFolder, corpus: Path) -> None:
+    """From random weights, or from where it was interrupted."""
+    if run.config.exists():
+        resume_training(run.path)
+    else:
+        train(configuration(run.path, corpus))
+
+
+def train_second(
+    run: RunFolder, corpus: Path, start: QuantisedModel, log: Sequence[dict]
+) -> None:
+    """From a trained model's weights, or from where it was interrupted.
+
+    Args:
+        run: Of this training.
+        corpus: As `write_corpus` wrote it.
+        start: The model of the first training.
+        log: The first training's; steps and epochs are counted on from there.
+    """
+    if not run.config.exists():
+        torch.set_num_threads(2)
+        run.path.mkdir(parents=True)
+        run.tokenizer.write_bytes(start.tokenizer)
+        steps, epoch = (max(line.get(k, 0) for line in log) for k in ("step", "epoch"))
+        config = replace(
+            configuration(run.path, corpus),
+            steps=steps + FURTHER_STEPS,
+            cooldown_steps=FURTHER_STEPS,  # all of them
+        )
+        write_config(config, run, {})
+        trainer = Trainer(config, start.model().train(), Tokenizer.bos_id)
+        begin = RunLog(run, trainer, Progress(step=steps, epoch=epoch + 1))
+        begin.write(
+            event="begin",
+            parameters=sum(weight.numel() for weight in start.weights().values()),
+            machine=describe_machine(trainer.processes.device),
+        )
+        begin.save_state()
+    resume_training(run.path)
+
+
 def translations(
     model: Transformer, tokenizer: Tokenizer, sources: Sequence[str]
 ) -> list[str]:
-    """As the page makes them: a beam of four, chosen by the validation split."""
-    return translate(
-        list(sources), model, tokenizer, beam_size=4, length_penalty=LENGTH_PENALTY
-    )
+    """As the page makes them."""
+    return translate(list(sources), model, tokenizer, **SEARCH)
 
 
 def scores(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -132,23 +180,21 @@ def scores(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
-def record(run: RunFolder) -> dict[str, Any]:
-    """Everything that is known of the model, besides its weights."""
+def trained(run: RunFolder) -> dict[str, Any]:
+    """What the record keeps of a training."""
     config = TrainingConfig.from_dict(read_json(run.config))
-    log = run.read_log()
-    trained, tokenizer = load_translator(run.path / BEST)
-    assert isinstance(trained, Transformer)
-    quantised = QuantisedModel.load(RECORDS / f"{EVERYDAY}.safetensors")
     return {
-        "command": f"python -m tools.records.everyday runs/{run.path.name}",
         "commit": commit(),
-        "machine": log[0]["machine"],
         "config": config.as_dict() | {"output": run.path.name, "corpus": CORPUS},
-        "grammar_pairs": GRAMMAR_PAIRS,
-        "runs": [{"log": log}],
-        "before": scores(trained, tokenizer),
-        "after": scores(quantised.model(), Tokenizer(quantised.tokenizer)),
+        "log": run.read_log(),
     }
+
+
+def best(run: RunFolder) -> tuple[Transformer, QuantisedModel]:
+    """The model of a training, and what is stored of it."""
+    model, _ = load_translator(run.path / BEST)
+    assert isinstance(model, Transformer)
+    return model, QuantisedModel.of(model, run.tokenizer.read_bytes())
 
 
 def main() -> None:
@@ -157,19 +203,36 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", type=Path)
-    run = RunFolder(parser.parse_args().run)
-    if run.config.exists():
-        resume_training(run.path)
-    else:
-        corpus = run.path.with_name(f"{run.path.name}-corpus")
+    parser.add_argument(
+        "--again", action="store_true", help="begin with the model on record"
+    )
+    options = parser.parse_args()
+    corpus = options.run / "corpus"
+    if not corpus.exists():
         write_corpus(corpus)
-        train(configuration(run.path, corpus))
+    first, second = (RunFolder(options.run / name) for name in ("first", "second"))
+    if options.again:
+        earlier, start = load_record(EVERYDAY)["runs"], load_quantised(EVERYDAY)
+    else:
+        train_first(first, corpus)
+        earlier, start = [trained(first)], best(first)[1]
+    train_second(second, corpus, start, earlier[-1]["log"])
     torch.set_num_threads(1)
-    model, _ = load_translator(run.path / BEST)
-    assert isinstance(model, Transformer)
-    quantised = QuantisedModel.of(model, run.tokenizer.read_bytes())
+    model, quantised = best(second)
     quantised.save(RECORDS / f"{EVERYDAY}.safetensors")
-    content = record(run)
+    tokenizer, last = Tokenizer(quantised.tokenizer), trained(second)
+    again = " --again" if options.again else ""
+    content = {
+        "command": f"python -m tools.records.everyday runs/{options.run.name}{again}",
+        "machine": last["log"][0]["machine"],
+        "commit": last["commit"],
+        "config": last["config"],
+        "grammar_pairs": GRAMMAR_PAIRS,
+        "search": SEARCH,
+        "runs": [*earlier, last],
+        "before": scores(model, tokenizer),
+        "after": scores(quantised.model(), tokenizer),
+    }
     write_json(RECORDS / f"{EVERYDAY}.json", content)
     print(content["before"], content["after"], sep="\n")
 

@@ -22,7 +22,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from aiayn.data import Tokenizer
 from aiayn_book import records
-from aiayn_book.live import EVERYDAY, NAME, QuantisedModel, load_quantised
+from aiayn_book.live import (
+    EVERYDAY,
+    EXTRA_LENGTH,
+    NAME,
+    SEARCH,
+    QuantisedModel,
+    load_quantised,
+)
 from aiayn_book.records import load_record, repeats
 from aiayn_site.run_times import table
 
@@ -46,9 +53,6 @@ SCRIPTS = (
 )
 EVERYDAY_PARTS = 12
 """Files in which the weights of the model of everyday sentences come."""
-EXTRA_LENGTH = 10
-"""A translation in the page may have so many pieces more than its source: enough for
-every sentence of the grammar, and short enough to read when the model is broken."""
 
 USES = {
     "encoder": "encoder self-attention",
@@ -180,7 +184,11 @@ def everyday_scripts(model: QuantisedModel) -> dict[str, str]:
     size = math.ceil(len(packed) / EVERYDAY_PARTS)
     parts = [packed[at : at + size] for at in range(0, len(packed), size)]
     index = {
-        "config": page_config(model),
+        "config": page_config(model)
+        | {
+            "beamSize": SEARCH["beam_size"],
+            "lengthPenalty": SEARCH["length_penalty"],
+        },
         "parameters": parameters,
         "pieces": pieces(model.tokenizer),
         "floats": _base64(floats),

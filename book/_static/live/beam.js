@@ -41,8 +41,8 @@
   };
 
   /** The best finished output, {tokens, ended}; without its end where none was found. */
-  const beamSearch = (model, source, { size = 4, alpha = 1, switches } = {}) => {
-    const { startId, endId, extraLength } = model.config;
+  const beamSearch = (model, source, { switches } = {}) => {
+    const { startId, endId, extraLength, beamSize: size, lengthPenalty: alpha } = model.config;
     const limit = source.length + extraLength;
     const caches = model.start(model.encode(source, switches).memory);
     let beam = [{ tokens: [], total: 0, caches }];
