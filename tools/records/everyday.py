@@ -10,7 +10,8 @@ Afterwards its weights are in the book's records, with eight bits each, and so a
 scores on the test split before and after that rounding.
 
 RUN is a folder; what was interrupted there is continued. Both trainings took three
-hours of two cores. `--again` leaves out the first: it begins with the model on record.
+hours of two cores. `--again STEPS` trains the model on record once more instead; that
+is how it came about, in the trainings that the record lists.
 """
 
 import argparse
@@ -119,15 +120,16 @@ def train_first(run: RunFolder, corpus: Path) -> None:
 
 
 def train_second(
-    run: RunFolder, corpus: Path, start: QuantisedModel, log: Sequence[dict]
+    run: RunFolder, corpus: Path, start: QuantisedModel, log: Sequence[dict], more: int
 ) -> None:
     """From a trained model's weights, or from where it was interrupted.
 
     Args:
         run: Of this training.
         corpus: As `write_corpus` wrote it.
-        start: The model of the first training.
-        log: The first training's; steps and epochs are counted on from there.
+        start: The model of the training before.
+        log: Of the training before; steps and epochs are counted on from there.
+        more: How many steps.
     """
     if not run.config.exists():
         torch.set_num_threads(2)
@@ -136,8 +138,8 @@ def train_second(
         steps, epoch = (max(line.get(k, 0) for line in log) for k in ("step", "epoch"))
         config = replace(
             configuration(run.path, corpus),
-            steps=steps + FURTHER_STEPS,
-            cooldown_steps=FURTHER_STEPS,  # all of them
+            steps=steps + more,
+            cooldown_steps=more,  # all of them
         )
         write_config(config, run, {})
         trainer = Trainer(config, start.model().train(), Tokenizer.bos_id)
@@ -204,7 +206,10 @@ def main() -> None:
     )
     parser.add_argument("run", type=Path)
     parser.add_argument(
-        "--again", action="store_true", help="begin with the model on record"
+        "--again",
+        type=int,
+        metavar="STEPS",
+        help="train the model on record further, by so many steps",
     )
     options = parser.parse_args()
     corpus = options.run / "corpus"
@@ -216,12 +221,13 @@ def main() -> None:
     else:
         train_first(first, corpus)
         earlier, start = [trained(first)], best(first)[1]
-    train_second(second, corpus, start, earlier[-1]["log"])
+    more = options.again or FURTHER_STEPS
+    train_second(second, corpus, start, earlier[-1]["log"], more)
     torch.set_num_threads(1)
     model, quantised = best(second)
     quantised.save(RECORDS / f"{EVERYDAY}.safetensors")
     tokenizer, last = Tokenizer(quantised.tokenizer), trained(second)
-    again = " --again" if options.again else ""
+    again = f" --again {more}" if options.again else ""
     content = {
         "command": f"python -m tools.records.everyday runs/{options.run.name}{again}",
         "machine": last["log"][0]["machine"],
