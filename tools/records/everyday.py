@@ -9,9 +9,9 @@ begins with the weights of the first, stored with eight bits each, and a new opt
 Afterwards its weights are in the book's records, with eight bits each, and so are the
 scores on the test split before and after that rounding.
 
-RUN is a folder; what was interrupted there is continued. Both trainings took three
-hours of two cores. `--again STEPS` trains the model on record once more instead; that
-is how it came about, in the trainings that the record lists.
+RUN is a folder; what was interrupted there is continued. Both trainings take about
+three hours of two cores. With `--again STEPS` there is only one, which begins with the
+model on record. The record lists each training that its model has had.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def write_corpus(folder: Path) -> None:
 
 
 def configuration(output: Path, corpus: Path) -> TrainingConfig:
-    """What the first training has."""
+    """Every choice of the first training."""
     return TrainingConfig(
         corpus=str(corpus),
         output=output,
@@ -119,7 +119,7 @@ def train_first(run: RunFolder, corpus: Path) -> None:
         train(configuration(run.path, corpus))
 
 
-def train_second(
+def train_further(
     run: RunFolder, corpus: Path, start: QuantisedModel, log: Sequence[dict], more: int
 ) -> None:
     """From a trained model's weights, or from where it was interrupted.
@@ -215,18 +215,18 @@ def main() -> None:
     corpus = options.run / "corpus"
     if not corpus.exists():
         write_corpus(corpus)
-    first, second = (RunFolder(options.run / name) for name in ("first", "second"))
+    first, further = (RunFolder(options.run / name) for name in ("first", "further"))
     if options.again:
         earlier, start = load_record(EVERYDAY)["runs"], load_quantised(EVERYDAY)
     else:
         train_first(first, corpus)
         earlier, start = [trained(first)], best(first)[1]
     more = options.again or FURTHER_STEPS
-    train_second(second, corpus, start, earlier[-1]["log"], more)
+    train_further(further, corpus, start, earlier[-1]["log"], more)
     torch.set_num_threads(1)
-    model, quantised = best(second)
+    model, quantised = best(further)
     quantised.save(RECORDS / f"{EVERYDAY}.safetensors")
-    tokenizer, last = Tokenizer(quantised.tokenizer), trained(second)
+    tokenizer, last = Tokenizer(quantised.tokenizer), trained(further)
     again = f" --again {more}" if options.again else ""
     content = {
         "command": f"python -m tools.records.everyday runs/{options.run.name}{again}",
