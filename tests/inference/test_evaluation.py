@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -77,6 +78,12 @@ def test_what_cannot_be_scored(score):
 def test_an_unknown_tokenizer_of_sacrebleu():
     with pytest.raises(InputError, match="no tokenizer 'moses'; it has 13a"):
         evaluate_bleu(["a"], ["a"], tokenize="moses")
+
+
+@pytest.mark.skipif(find_spec("MeCab") is not None, reason="MeCab is installed")
+def test_a_tokenizer_of_sacrebleu_that_needs_another_package():
+    with pytest.raises(InputError, match="'ja-mecab' cannot work: Japanese"):
+        evaluate_bleu(["a"], ["a"], tokenize="ja-mecab")
 
 
 def batches(*all_lengths):

@@ -78,7 +78,7 @@ def evaluate_bleu(
 
     Raises:
         InputError: There is nothing to score, their numbers differ, one is no text, or
-            sacreBLEU knows no such tokenizer.
+            sacreBLEU knows no such tokenizer, or cannot find what that needs.
 
     Paper: §6.1, Table 2; Papineni et al. (2002); Post (2018).
 
@@ -92,8 +92,11 @@ def evaluate_bleu(
     if tokenize not in BLEU.TOKENIZERS:
         known = ", ".join(sorted(BLEU.TOKENIZERS))
         raise InputError(f"sacreBLEU has no tokenizer {tokenize!r}; it has {known}.")
-    # force: do not warn about text that looks tokenised.
-    bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    try:  # force: do not warn about text that looks tokenised
+        bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    except (RuntimeError, ImportError, OSError) as error:  # it needs what is not here
+        reason = " ".join(str(error).split())
+        raise InputError(f"The tokenizer {tokenize!r} cannot work: {reason}") from error
     score = bleu.corpus_score(hypotheses, [references])
     signature = bleu.get_signature().format(short=False)
     return BleuResult(score.score, signature, score.format(signature=signature))
