@@ -78,7 +78,8 @@ def evaluate_bleu(
 
     Raises:
         InputError: There is nothing to score, their numbers differ, one is no text, or
-            sacreBLEU knows no such tokenizer, or cannot find what that needs.
+            sacreBLEU knows no such tokenizer, or a package or file that the tokenizer
+            needs is missing.
 
     Paper: §6.1, Table 2; Papineni et al. (2002); Post (2018).
 
@@ -94,7 +95,7 @@ def evaluate_bleu(
         raise InputError(f"sacreBLEU has no tokenizer {tokenize!r}; it has {known}.")
     try:  # force: do not warn about text that looks tokenised
         bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    except (RuntimeError, ImportError, OSError) as error:  # it needs what is not here
+    except (RuntimeError, ImportError, OSError) as error:  # it lacks a package or a file
         reason = " ".join(str(error).split())
         raise InputError(f"The tokenizer {tokenize!r} cannot work: {reason}") from error
     score = bleu.corpus_score(hypotheses, [references])
