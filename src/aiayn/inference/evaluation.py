@@ -95,7 +95,7 @@ def evaluate_bleu(
         raise InputError(f"sacreBLEU has no tokenizer {tokenize!r}; it has {known}.")
     try:  # force: do not warn about text that looks tokenised
         bleu = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    except (RuntimeError, ImportError, OSError) as error:  # it lacks a package or a file
+    except (RuntimeError, ImportError, OSError) as error:  # something is missing
         reason = " ".join(str(error).split())
         raise InputError(f"The tokenizer {tokenize!r} cannot work: {reason}") from error
     score = bleu.corpus_score(hypotheses, [references])
