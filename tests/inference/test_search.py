@@ -506,8 +506,11 @@ def test_a_model_can_be_trained_after_a_search():
         ({"length_penalty": math.nan}, "length_penalty"),
         ({"length_penalty": 1000.0}, "length_penalty"),  # would overflow
         ({"beam_size": 2.5}, "beam_size must be a whole number"),
+        ({"length_penalty": None}, "length_penalty"),
         ({"extra_length": -1}, "extra_length"),
+        ({"extra_length": None}, "extra_length must be a whole number"),
         ({"max_length": 0}, "max_length"),
+        ({"max_length": "9"}, "max_length"),
     ],
 )
 def test_arguments_that_make_no_sense(options, named, unchecked_shapes):

@@ -106,6 +106,15 @@ def test_a_line_that_is_too_long_is_named(model, tokenizer):
         translate(["", *lines], model, tokenizer, max_pieces=3)
 
 
+@pytest.mark.parametrize("name", ["max_pieces", "batch_tokens"])
+@pytest.mark.parametrize("choice", [None, "9", 9.5])
+def test_a_choice_must_be_a_whole_number(
+    model, tokenizer, name, choice, unchecked_shapes
+):
+    with pytest.raises(InputError, match=rf"{name} .*whole number.* {choice}"):
+        translate(LINES, model, tokenizer, **{name: choice})
+
+
 def test_a_stream_counts_its_lines_and_keeps_what_it_has_done(model, tokenizer):
     lines = [*LINES[:3], "a" * 5000]
     stream = translate_stream(lines, model, tokenizer, chunk_lines=2, **QUICK)

@@ -19,6 +19,7 @@ than p / lp(longest allowed length). With K = 1 this is greedy search.
 """
 
 import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -110,8 +111,10 @@ def beam_search_n_best(
             "beam_size must be a whole number, at least 1, and num_best from 1 to "
             f"beam_size, not {beam_size} and {num_best}."
         )
-    if not 0.0 <= length_penalty <= 10.0:
-        raise InputError(f"length_penalty must be from 0 to 10, not {length_penalty}.")
+    if not isinstance(length_penalty, Real) or not 0.0 <= length_penalty <= 10.0:
+        raise InputError(
+            f"length_penalty must be a number from 0 to 10, not {length_penalty}."
+        )
     allowed = {"extra_length": extra_length, "max_length": max_length}
     source, limits = prepare_search(model, source, bos_id, eos_id, **allowed)
     if not len(source):

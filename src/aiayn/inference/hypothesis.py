@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -73,10 +74,12 @@ def output_limits(
     """
     if not isinstance(source, Tensor) or source.dim() != 2:
         raise InputError("source must hold token ids of shape (sentences, length).")
-    if extra_length < 0 or (max_length is not None and max_length < 1):
+    longest = 1 if max_length is None else max_length
+    whole = isinstance(extra_length, Integral) and isinstance(longest, Integral)
+    if not whole or extra_length < 0 or longest < 1:
         raise InputError(
-            "extra_length must not be negative and max_length must be at least 1, not "
-            f"{extra_length} and {max_length}."
+            "extra_length must be a whole number of at least 0, and max_length None or "
+            f"one of at least 1; they are {extra_length} and {max_length}."
         )
     limits = (source != model.config.pad_id).sum(dim=1) + extra_length
     if getattr(model.config, "positions", None) == "learned":

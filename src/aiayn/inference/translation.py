@@ -5,6 +5,7 @@ translations come back in the order of the sentences.
 """
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 from jaxtyping import Int
@@ -51,14 +52,19 @@ def translate(
         first_line: Number of the first line, for messages.
 
     Raises:
-        InputError: A line is too long or no text (before any is translated), or the
-            tokenizer is not the model's.
+        InputError: A line is too long or no text (before any is translated), the
+            tokenizer is not the model's, or a choice is no number or out of its range.
 
     Paper: §6.1.
 
     >>> model, tokenizer = load_translator("runs/grammar")  # after a training
     >>> [german] = translate(["The old dog sleeps."], model, tokenizer)
     """
+    if not isinstance(max_pieces, Integral) or not isinstance(batch_tokens, Integral):
+        raise InputError(
+            "max_pieces and batch_tokens must be whole numbers; they are "
+            f"{max_pieces} and {batch_tokens}."
+        )
     rows = encode_sources(lines, model, tokenizer, max_pieces, first_line)
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
 
