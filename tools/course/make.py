@@ -62,7 +62,8 @@ def empty_folder(folder: Path) -> None:
     """Make the folder, or empty it if an earlier course is in it.
 
     Raises:
-        InputError: Something else is in it, which would be lost.
+        InputError: Something else is in it, or what students handed in, and would be
+            lost.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder for the course.")
@@ -71,6 +72,11 @@ def empty_folder(folder: Path) -> None:
         raise InputError(
             f"{folder} holds something that this command did not write, and it would "
             "be removed: name a new folder, or empty this one yourself."
+        )
+    if (submitted := folder / "nbgrader" / "submitted").exists():
+        raise InputError(
+            f"{submitted} has what students handed in, and it would be removed: move "
+            f"the folder {submitted.parent} to a place of its own first."
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

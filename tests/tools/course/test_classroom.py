@@ -59,6 +59,16 @@ def test_the_script_says_what_to_do_first(archive, words, answer):
     assert not (archive / ".venv").exists()
 
 
+def test_what_students_handed_in_is_not_removed(tmp_path):
+    empty_folder(tmp_path)
+    answer = tmp_path / "nbgrader" / "submitted" / "ada" / "answer.ipynb"
+    answer.parent.mkdir(parents=True)
+    answer.touch()
+    with pytest.raises(InputError, match="handed in"):
+        empty_folder(tmp_path)
+    assert answer.exists()
+
+
 def test_a_folder_of_somebody_elses_is_not_removed(tmp_path):
     """One that a course was written into is, and a new or an empty one is taken."""
     folder = tmp_path / "home"
