@@ -139,8 +139,8 @@ def kind(config: dict[str, Any]) -> str:
 
 
 def search() -> tuple[list[str], Rows, int]:
-    """What each trick of §6.1 changes: means over the runs, the widest interval."""
-    header = ["checkpoints", "beam", "α", "BLEU", "beside the first", "95 % interval"]
+    """What each trick of §6.1 changes: means over the runs, all their intervals."""
+    header = ["checkpoints", "beam", "α", "BLEU", "beside the first", "95 % intervals"]
     runs = load_record("search")["runs"]
     rows = []
     for number, setting in enumerate(runs[0]["settings"]):
@@ -168,7 +168,7 @@ def searches() -> nodes.paragraph:
     runs = load_record("search")["runs"]
     sentences = runs[0]["settings"][0]["sentences"]
     mean = "One run" if len(runs) == 1 else f"Means over {len(runs)} runs"
-    interval = "" if len(runs) == 1 else ", the widest interval of each difference"
+    interval = "" if len(runs) == 1 else ", and all that their intervals cover"
     text = f"{mean} on {sentences:,} sentences of the validation split{interval}."
     return nodes.paragraph("", text)
 
