@@ -168,8 +168,7 @@ def searches() -> nodes.paragraph:
     runs = load_record("search")["runs"]
     sentences = runs[0]["settings"][0]["sentences"]
     mean = "One run" if len(runs) == 1 else f"Means over {len(runs)} runs"
-    interval = "" if len(runs) == 1 else ", and all that their intervals cover"
-    text = f"{mean} on {sentences:,} sentences of the validation split{interval}."
+    text = f"{mean} on {sentences:,} sentences of the validation split."
     return nodes.paragraph("", text)
 
 
