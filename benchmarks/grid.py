@@ -2,8 +2,9 @@
 
 Usage: python -m benchmarks.grid
 
-Tokens are random and no row has padding, so that nothing but the size differs. A peer
-takes the steps of all sizes in one process, the smallest first.
+Tokens are random and no row has padding, so that nothing but the size differs. Each
+peer takes the steps of all sizes in one process, the smallest first. The processes run
+side by side and take turns within each size.
 """
 
 from dataclasses import asdict
@@ -27,14 +28,18 @@ def main() -> None:
         "model": asdict(workload.CONFIG),
         "label_smoothing": workload.LABEL_SMOOTHING,
         "sizes": workload.GRID,
-        "seconds_a_size": workload.SECONDS_A_SIZE,
+        "turns": workload.TURNS,
+        "seconds_a_turn": workload.SECONDS_A_TURN,
     }
 
     def jobs(_: Peer) -> list[Job]:
-        return [Job({"precision": precision}) for precision in given.precisions]
+        return [
+            Job({"precision": precision}, ready_with=precision)
+            for precision in given.precisions
+        ]
 
     benchmark = Benchmark("grid", given, settings)
-    benchmark.run(jobs)
+    benchmark.run(jobs, side_by_side=len(given.peers))
     print("\n".join(grid_lines(benchmark.record)))
 
 

@@ -324,13 +324,15 @@ def fastest_by_size(
 
     Returns:
         For sentences and tokens of each: the peer's name, and how many times as fast
-        ours is, the median of the rounds' own ratios.
+        ours is, the median of the ratios within each turn. In an earlier record a round
+        is one turn.
     """
     times = {
-        (m["peer"], m["round"], one["rows"], one["length"]): one["seconds"]
+        (m["peer"], (m["round"], number), one["rows"], one["length"]): seconds
         for m in record["measurements"]
         if m["precision"] == precision
         for one in m["sizes"]
+        for number, seconds in enumerate(one.get("turns") or [one["seconds"]])
     }
     others = [peer for peer in peers_in(record) if peer not in OUR_FORMS]
     found = {}

@@ -45,6 +45,8 @@ from benchmarks.peers.shared import Schedule
 PRODUCT_SIZE = 2048
 """Rows and columns of the matrices whose product is the machine's measure."""
 PRODUCT_SIZE_ON_A_GPU = 8192
+TURN = "turn"
+"""The file that whoever has its turn holds."""
 PASSES = 3
 """Over the timed batches of a GPU; to compile a form takes a hundred times as long."""
 CPU = torch.device("cpu")
@@ -130,25 +132,36 @@ def _kernels(run: Callable[[], object], device: torch.device) -> dict[str, float
 
 
 @contextmanager
-def turn(folder: str | None = None, place: int = 0, places: int = 1) -> Iterator[None]:
+def turn(
+    folder: str | None = None, place: int = 0, places: int = 1, number: int = 0
+) -> Iterator[None]:
     """One at a time inside, and nobody before all that get ready together are ready.
 
     Args:
         folder: Where each leaves a file when it is; None: there are no others.
-        place: The file's name.
+        place: Whose turn it is.
         places: How many they are.
+        number: Which turn of each, if they take several.
     """
     if folder is None:
         yield
         return
     import fcntl  # not on Windows
 
-    (Path(folder) / str(place)).touch()
-    while sum(path.name.isdigit() for path in Path(folder).iterdir()) < places:
-        time.sleep(0.05)
-    with (Path(folder) / "turn").open("w") as lock:
+    (Path(folder) / f"{place}-{number}").touch()
+    while _ready(folder, number) < places:
+        time.sleep(0.01)
+    with (Path(folder) / TURN).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _ready(folder: str, number: int) -> int:
+    """How many are ready for a turn; one that is done, or failed, holds up nobody."""
+    names = (name.split("-") for name in os.listdir(folder))
+    return len(
+        {place for place, *turn in names if turn in ([], [str(number)])} - {TURN}
+    )
 
 
 def _memory_on(device: torch.device) -> dict[str, int]:
@@ -247,23 +260,38 @@ def default_command(job: dict) -> dict:
 
 
 def grid(job: dict) -> dict:
-    """Steps at each size of `workload.GRID`; the median step counts."""
+    """Steps at each size of `workload.GRID`, in turn with the other peers.
+
+    A machine may change its speed within a minute, and a peer that was measured a
+    minute later would be compared with another machine. So the peers' processes run
+    side by side, one computes while the others sleep, and of each size they have
+    several turns of a fraction of a second. The median step of a turn counts.
+    """
     adapter = import_module(f"benchmarks.peers.{job['peer']}")
     torch.manual_seed(1)
     narrow = job["case"]["precision"] == "bf16"
     step = adapter.training_step(adapter.build(workload.CONFIG), narrow, Schedule())
-    whole, sizes = Stopwatch(), []
+    whole, sizes, number = Stopwatch(), [], count()
     for rows, length in workload.GRID:
-        batch = workload.filled(rows, length)
-        for _ in range(2):  # machine code is written, memory is fetched
-            step(*batch)
-        watch, steps = Stopwatch(), []
-        while len(steps) < 2 or watch.read()["seconds"] < workload.SECONDS_A_SIZE:
-            one = Stopwatch()
-            step(*batch)
-            steps.append(one.read()["seconds"])
-        sizes.append({"rows": rows, "length": length, "seconds": median(steps)})
+        batch, turns = workload.filled(rows, length), []
+        for _ in range(1 + workload.TURNS):  # machine code is written in the first
+            with turn(**job.get("gate", {}), number=next(number)):
+                turns.append(_median_step(step, batch))
+        sizes.append({"rows": rows, "length": length, "turns": turns[1:]})
     return whole.read() | {"sizes": sizes}
+
+
+def _median_step(
+    step: Callable[..., object], batch: tuple[torch.Tensor, torch.Tensor]
+) -> float:
+    """In seconds, over the time of a turn; one step before fetches the memory."""
+    step(*batch)
+    watch, steps = Stopwatch(), []
+    while not steps or watch.read()["seconds"] < workload.SECONDS_A_TURN:
+        one = Stopwatch()
+        step(*batch)
+        steps.append(one.read()["seconds"])
+    return median(steps)
 
 
 def growth(job: dict) -> dict:

@@ -267,8 +267,8 @@ GRID = [
     if rows * length <= 4096
 ]
 """Sentences and tokens of each, on both sides: the sizes of `benchmarks.grid`."""
-SECONDS_A_SIZE = 0.2
-"""How long the steps of a size are timed, and two of them at least."""
+TURNS, SECONDS_A_TURN = 4, 0.1
+"""How often a peer comes by at a size, and for how long; at least one step is timed."""
 
 
 def filled(rows: int, length: int) -> tuple[Tensor, Tensor]:

@@ -250,18 +250,18 @@ def test_threads_are_busy_while_they_take_processor_time():
     assert summary.processor_seconds(RECORD, "ours", FP32) == 2.0
 
 
+def at_one_size(peer, number, **found):
+    """A measurement of the grid."""
+    sizes = [{"rows": 4, "length": 8} | found]
+    return {"peer": peer, "round": number, "precision": "fp32", "sizes": sizes}
+
+
 def test_of_each_size_the_peer_counts_that_ours_is_least_ahead_of():
     """In two rounds t5 takes 2 and 4 times as long as ours, bart 5 and 2 times."""
-
-    def measured(peer, number, seconds):
-        sizes = [{"rows": 4, "length": 8, "seconds": seconds}]
-        case = {"peer": peer, "round": number, "precision": "fp32"}
-        return case | {"sizes": sizes}
-
     record = {
         "settings": {"sizes": [[4, 8], [1, 512]]},
         "measurements": [
-            measured(peer, number, seconds)
+            at_one_size(peer, number, seconds=seconds)
             for peer, both in {
                 "ours": (1, 2),
                 "plain": (0.5, 1),
@@ -275,6 +275,20 @@ def test_of_each_size_the_peer_counts_that_ours_is_least_ahead_of():
     assert summary.fastest_by_size(record, "fp32") == {(4, 8): ("t5", 3.0)}
     assert summary.fastest_by_size(record, "bf16") == {}
     assert "3.00 ×  t5" in "\n".join(summary.grid_lines(record))
+
+
+def test_a_ratio_is_taken_within_a_turn():
+    """The machine slows down from turn to turn; t5 takes 2, 3, 4 and 5 times as long."""
+    turns = {"ours": [[1, 2], [4, 8]], "t5": [[2, 6], [16, 40]]}
+    record = {
+        "settings": {"sizes": [[4, 8]]},
+        "measurements": [
+            at_one_size(peer, number, turns=each)
+            for peer, both in turns.items()
+            for number, each in enumerate(both)
+        ],
+    }
+    assert summary.fastest_by_size(record, "fp32") == {(4, 8): ("t5", 3.5)}
 
 
 # What takes too long for several rounds; the page says how many there were.

@@ -137,6 +137,23 @@ def test_nobody_is_timed_before_all_are_ready_and_one_at_a_time(tmp_path):
     assert seen == [(1, 3)] * 3
 
 
+def test_whoever_takes_several_turns_waits_each_time_for_all_that_are_left(tmp_path):
+    """The third one fails after its first turn."""
+    seen, gate = [], {"folder": str(tmp_path), "places": 3}
+
+    def measure(place):
+        for number in range(1 if place == 2 else 3):
+            time.sleep(0.05 * place)
+            with worker.turn(**gate, place=place, number=number):
+                seen.append(number)
+        if place == 2:
+            (tmp_path / "2").touch()  # the driver does
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(measure, range(3)))
+    assert seen == [0, 0, 0, 1, 1, 2, 2]
+
+
 def test_one_alone_waits_for_nobody():
     with worker.turn():
         pass
@@ -144,9 +161,10 @@ def test_one_alone_waits_for_nobody():
 
 def test_a_grid_has_a_time_for_each_size(monkeypatch):
     monkeypatch.setattr(workload, "CONFIG", CONFIG)
-    monkeypatch.setattr(workload, "SECONDS_A_SIZE", 0.0)
+    monkeypatch.setattr(workload, "SECONDS_A_TURN", 0.0)
     monkeypatch.setattr(workload, "GRID", [[1, 8], [2, 5]])
     found = worker.grid({"peer": "ours", "case": {"precision": "fp32"}})
     assert [(one["rows"], one["length"]) for one in found["sizes"]] == [(1, 8), (2, 5)]
     for one in found["sizes"]:
-        assert 0 < one["seconds"] < found["seconds"]
+        assert len(one["turns"]) == workload.TURNS
+        assert 0 < min(one["turns"]) <= sum(one["turns"]) < found["seconds"]
