@@ -278,7 +278,7 @@ def test_of_each_size_the_peer_counts_that_ours_is_least_ahead_of():
 
 
 def test_a_ratio_is_taken_within_a_turn():
-    """The machine slows down from turn to turn; t5 takes 2, 3, 4 and 5 times as long."""
+    """The machine slows down; t5 takes 2, 3, 4 and 5 times as long as ours."""
     turns = {"ours": [[1, 2], [4, 8]], "t5": [[2, 6], [16, 40]]}
     record = {
         "settings": {"sizes": [[4, 8]]},
