@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from aiayn.data import load_corpus
 from tools.records import everyday
 
@@ -11,11 +13,12 @@ def plain(sentence: str) -> str:
     return " ".join(re.findall(r"\w+", sentence.casefold()))
 
 
-def test_our_phrases_are_not_what_the_model_is_judged_by(data_folder):
-    """Neither side of a phrase is in the validation or the test split."""
+@pytest.mark.parametrize("path", [everyday.PHRASES, everyday.SENTENCES])
+def test_our_own_pairs_are_not_what_the_model_is_judged_by(path, data_folder):
+    """Neither side of a pair is in the validation or the test split."""
     splits = load_corpus("tatoeba").splits
     english, german = (
-        set(map(plain, side)) for side in zip(*everyday.phrases(), strict=True)
+        set(map(plain, side)) for side in zip(*everyday.pairs_of(path), strict=True)
     )
     for name in ("validation", "test"):
         assert english.isdisjoint(map(plain, splits[name].source))
@@ -23,7 +26,7 @@ def test_our_phrases_are_not_what_the_model_is_judged_by(data_folder):
 
 
 def test_the_training_pairs(data_folder, tmp_path):
-    """Tatoeba's, the short ones three times; the phrases; the grammar's."""
+    """Tatoeba's, the short ones three times; our own; the grammar's."""
     everyday.write_corpus(tmp_path)
     splits = load_corpus("tatoeba").splits
     for name in ("validation", "test"):
@@ -35,6 +38,7 @@ def test_the_training_pairs(data_folder, tmp_path):
     ]
     pairs = list(zip(*pairs, strict=True))
     short = sum(len(source.split()) <= 3 for source in splits["train"].source)
-    phrases = everyday.phrases()
-    assert len(pairs) == len(splits["train"]) + 2 * short + 10 * len(phrases) + 15_000
+    phrases = everyday.pairs_of(everyday.PHRASES)
+    ours = 10 * len(phrases) + 2 * len(everyday.pairs_of(everyday.SENTENCES))
+    assert len(pairs) == len(splits["train"]) + 2 * short + ours + 15_000
     assert all(pairs.count(phrase) >= 10 for phrase in phrases[:3])

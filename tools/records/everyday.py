@@ -3,7 +3,9 @@
 Usage: python -m tools.records.everyday RUN
 
 It learns from Tatoeba's English-German pairs; from some of the grammar's, which teach
-it what a pronoun refers to; and from `phrases.tsv`, greetings and the like of our own.
+it what a pronoun refers to; from `phrases.tsv`, greetings and the like of our own; and
+from `sentences.tsv`, which a large language model wrote for this book, English and
+German, about words that Tatoeba's training split has seldom.
 It is trained twice, and each time the learning rate falls to zero: the second training
 begins with the weights of the first, stored with eight bits each, and a new optimizer.
 Afterwards its weights are in the book's records, with eight bits each, and so are the
@@ -37,7 +39,7 @@ from aiayn_book.live import EVERYDAY, SEARCH, QuantisedModel, load_quantised
 from aiayn_book.records import load_record
 from tools.project import RECORDS, commit
 
-CORPUS = "tatoeba, grammar and phrases"
+CORPUS = "tatoeba, grammar, phrases and sentences"
 GRAMMAR_PAIRS = 15_000
 """Pairs of the grammar among Tatoeba's: they teach which noun a pronoun refers to."""
 
@@ -45,7 +47,10 @@ SHORT, SHORT_REPEATS = 3, 3
 """A source of at most 3 words is read 3 times: visitors type such sentences first."""
 PHRASES = Path(__file__).with_name("phrases.tsv")
 PHRASE_REPEATS = 10
-"""No phrase is in Tatoeba's validation or test split, even without case and marks."""
+SENTENCES = Path(__file__).with_name("sentences.tsv")
+SENTENCE_REPEATS = 2
+"""No pair of these two files has a side that is in Tatoeba's validation or test split,
+even without case and marks."""
 
 STEPS, FURTHER_STEPS = 16_000, 8000
 """Of the first training, and of the second."""
@@ -64,9 +69,9 @@ MODEL = TransformerConfig(
 )
 
 
-def phrases() -> list[tuple[str, str]]:
-    """Our own pairs: what people say every day, and what Tatoeba seldom has."""
-    _, *lines = PHRASES.read_text(encoding="utf-8").splitlines()
+def pairs_of(path: Path) -> list[tuple[str, str]]:
+    """English and German, a tab between them, below a line of titles."""
+    _, *lines = path.read_text(encoding="utf-8").splitlines()
     return [(english, german) for english, german in (x.split("\t") for x in lines)]
 
 
@@ -82,7 +87,9 @@ def write_corpus(folder: Path) -> None:
     }
     grammar = load_grammar(size=GRAMMAR_PAIRS, held_out_size=0)["train"]
     short = [pair for pair in pairs["train"] if len(pair[0].split()) <= SHORT]
-    pairs["train"] += short * (SHORT_REPEATS - 1) + phrases() * PHRASE_REPEATS
+    pairs["train"] += short * (SHORT_REPEATS - 1)
+    pairs["train"] += pairs_of(PHRASES) * PHRASE_REPEATS
+    pairs["train"] += pairs_of(SENTENCES) * SENTENCE_REPEATS
     pairs["train"] += [(sample.source, sample.target) for sample in grammar]
     for name, found in pairs.items():
         for side, language in enumerate(("en", "de")):
