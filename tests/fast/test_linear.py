@@ -73,6 +73,17 @@ def test_of_two_transposed_factors_the_narrower_one_comes_first(monkeypatch):
     assert firsts == [4, 4]
 
 
+@pytest.mark.parametrize("by_onednn", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_gradient_is_added_to_a_sum(monkeypatch, dtype, by_onednn):
+    """The sum keeps its 32 bits where the factors have 16."""
+    monkeypatch.setattr(module, "_mkl_is_slow", lambda _: by_onednn)
+    wide = torch.float32 if dtype == torch.bfloat16 else dtype
+    total, grad_output = torch.ones(9, 4, dtype=wide), torch.ones(2, 9, dtype=dtype)
+    module.add_weight_gradient(total, grad_output, torch.ones(2, 4, dtype=dtype))
+    assert_close(total, torch.full((9, 4), 3.0, dtype=wide))
+
+
 def test_only_what_needs_a_gradient_gets_one():
     layer, x = (
         FastLinear(4, 3).requires_grad_(False),

@@ -152,7 +152,7 @@ def test_narrow_numbers_score_a_token_of_no_probability(dtype):
 def test_only_what_learns_gets_a_gradient(monkeypatch, learns):
     """Without a gradient its product is not computed; the loss stays the same."""
     computed = []
-    for name in ("product", "weight_gradient"):
+    for name in ("product", "add_weight_gradient"):
         original = getattr(chunked_loss, name)
         monkeypatch.setattr(
             chunked_loss,
@@ -169,7 +169,7 @@ def test_only_what_learns_gets_a_gradient(monkeypatch, learns):
     assert smoothed.requires_grad == (learns != "nothing")
     # One product for the logits, and one for the gradient of the states.
     assert computed.count("product") == 1 + (learns == "states")
-    assert computed.count("weight_gradient") == (learns == "weight")
+    assert computed.count("add_weight_gradient") == (learns == "weight")
     torch.testing.assert_close(smoothed, plain(states, weight, labels, 0.1))
     if smoothed.requires_grad:
         smoothed.backward()

@@ -94,6 +94,18 @@ def weight_gradient(grad_output: Tensor, x: Tensor) -> Tensor:
     return product(grad_output.T, x.T)
 
 
+def add_weight_gradient(total: Tensor, grad_output: Tensor, x: Tensor) -> None:
+    """Add `weight_gradient` to a sum.
+
+    MKL adds while it multiplies. So the gradient of a large matrix, which no cache
+    holds, is read and written once and not twice.
+    """
+    if total.dtype != x.dtype or _goes_to_onednn(x.T, grad_output.T):
+        total += weight_gradient(grad_output, x)
+    else:
+        total.addmm_(grad_output.T, x)
+
+
 class _Linear(torch.autograd.Function):
     """`product`, whose gradients are two more products."""
 

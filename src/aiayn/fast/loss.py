@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from aiayn.fast.conditions import first_order, is_transformed
-from aiayn.fast.linear import product, weight_gradient
+from aiayn.fast.linear import add_weight_gradient, product
 from aiayn.training.loss import Criterion, non_pad_indices
 
 # A chunk has at least so many positions, and about so many bytes of logits. On a CPU
@@ -95,7 +95,7 @@ class _ChunkedLoss(torch.autograd.Function):
                     part = grad_states[start : start + chunk]
                     part.copy_(product(errors, narrow_weight.T))
                 if grad_weight is not None:
-                    grad_weight += weight_gradient(errors, rows)
+                    add_weight_gradient(grad_weight, errors, rows)
                 del logits, errors  # the next chunk's logits reuse their memory
             if grad_states is not None:
                 grad_states -= smoothing * mean_row
