@@ -317,15 +317,12 @@ def default_command_lines(record: Record) -> list[str]:
     return lines
 
 
-def fastest_by_size(
+def ratios_by_size(
     record: Record, precision: str
-) -> dict[tuple[int, int], tuple[str, float]]:
-    """For each size of a batch the peer that ours is least ahead of, and by how much.
+) -> dict[tuple[int, int], dict[str, list[float]]]:
+    """How many times as fast ours is as each peer, in every turn of each size.
 
-    Returns:
-        For sentences and tokens of each: the peer's name, and how many times as fast
-        ours is, the median of the ratios within each turn. In an earlier record a round
-        is one turn.
+    In an earlier record a round is one turn.
     """
     times = {
         (m["peer"], (m["round"], number), one["rows"], one["length"]): seconds
@@ -334,23 +331,31 @@ def fastest_by_size(
         for one in m["sizes"]
         for number, seconds in enumerate(one.get("turns") or [one["seconds"]])
     }
-    others = [peer for peer in peers_in(record) if peer not in OUR_FORMS]
-    found = {}
-    for rows, length in record["settings"]["sizes"]:
-        ratios = {
-            peer: [
-                times[key] / times[OURS, *key[1:]]
-                for key in times
-                if key[0] == peer and key[2:] == (rows, length)
-                if (OURS, *key[1:]) in times
-            ]
-            for peer in others
-        }
-        middles = [(median(each), peer) for peer, each in ratios.items() if each]
-        if middles:
-            ratio, peer = min(middles)
-            found[rows, length] = peer, ratio
+    found: dict[tuple[int, int], dict[str, list[float]]] = {}
+    for (peer, turn, *size), seconds in times.items():
+        ours = times.get((OURS, turn, *size))
+        if ours is not None and peer not in OUR_FORMS:
+            ratios = found.setdefault((size[0], size[1]), {})
+            ratios.setdefault(peer, []).append(seconds / ours)
     return found
+
+
+def fastest_by_size(
+    record: Record, precision: str
+) -> dict[tuple[int, int], tuple[str, float]]:
+    """For each size of a batch the peer that ours is least ahead of, and by how much.
+
+    Returns:
+        For sentences and tokens of each: the peer's name, and how many times as fast
+        ours is, the median of the ratios within each turn.
+    """
+    return {
+        size: min(
+            ((peer, median(each)) for peer, each in ratios.items()),
+            key=lambda one: one[1],
+        )
+        for size, ratios in ratios_by_size(record, precision).items()
+    }
 
 
 def grid_lines(record: Record) -> list[str]:

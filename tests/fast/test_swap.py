@@ -20,7 +20,7 @@ from aiayn import fast
 from aiayn.data import Batch
 from aiayn.errors import InputError
 from aiayn.fast import linear as products
-from aiayn.fast.attention import MAX_SHORT
+from aiayn.fast.attention import max_short
 from aiayn.fast.linear import FastLinear
 from aiayn.fast.loss import chunked_cross_entropy
 from aiayn.fast.short_attention import short_attention
@@ -332,7 +332,7 @@ def test_a_model_that_nobody_accelerated_is_plain():
     assert not any(name.startswith("aiayn.fast") for name in modules)
 
 
-@pytest.mark.parametrize("length", [1, MAX_SHORT, MAX_SHORT + 1])
+@pytest.mark.parametrize("length", [1, max_short(), max_short() + 1])
 def test_torchs_fused_kernel_computes_long_sentences_only(monkeypatch, length):
     lengths, fused = [], F.scaled_dot_product_attention
 
@@ -344,7 +344,7 @@ def test_torchs_fused_kernel_computes_long_sentences_only(monkeypatch, length):
     attention, x = fast.accelerate(MultiHeadAttention(4, 2)), torch.randn(1, length, 4)
     attention(x, x, x)
     attention(x, x, x, need_weights=True)
-    assert lengths == ([length] if length > MAX_SHORT else [])
+    assert lengths == ([length] if length > max_short() else [])
 
 
 def test_steps_of_a_training_are_the_plain_ones():
@@ -360,7 +360,7 @@ def test_steps_of_a_training_are_the_plain_ones():
     assert_close(*losses)
 
 
-@pytest.mark.parametrize("length", [4, MAX_SHORT + 1])
+@pytest.mark.parametrize("length", [4, max_short() + 1])
 def test_flops_are_counted_as_those_of_the_plain_classes(length, unchecked_shapes):
     """On every processor, and wherever the products are large enough for oneDNN."""
     config = TransformerConfig.tiny(vocab_size=3000, dropout=0.1)

@@ -24,6 +24,7 @@ NAMES = (
     "training_step_zen4",
     "training_step_zen3",
     "grid",
+    "grid_zen3",
     "decoding",
     "decoding_file",
     "time_to_quality",
@@ -72,15 +73,16 @@ def rows(records: dict[str, Record]) -> Iterator[Row]:
             peer, ratio = found
             what = f"a training step in {precision}, {processor}"
             yield Row(what, ratio, PEERS[peer].title, goals[precision])
-    sizes = [
-        found
-        for precision in ("fp32", "bf16")
-        for found in summary.fastest_by_size(records["grid"], precision).values()
-    ]
-    count = len(records["grid"]["settings"]["sizes"])
-    peer, ratio = min(sizes, key=lambda size: size[1])
-    what = f"a training step at the worst of {count} batch sizes"
-    yield Row(what, ratio, PEERS[peer].title, 0.95)
+    for name, processor in (("grid", "Zen 5"), ("grid_zen3", "Zen 3")):
+        sizes = [
+            found
+            for precision in ("fp32", "bf16")
+            for found in summary.fastest_by_size(records[name], precision).values()
+        ]
+        count = len(records[name]["settings"]["sizes"])
+        peer, ratio = min(sizes, key=lambda size: size[1])
+        what = f"a training step at the worst of {count} batch sizes, {processor}"
+        yield Row(what, ratio, PEERS[peer].title, 0.95)
     for precision in ("fp32", "bf16"):
         peer, ratio = leanest_other(records["training_step"], precision)
         yield Row(f"memory of a step in {precision}", ratio, PEERS[peer].title, 1.0)

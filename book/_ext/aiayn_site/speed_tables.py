@@ -6,7 +6,9 @@ for each case, with a bar in each row, and where and when it was measured.
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import quantiles
 from typing import Any
 
 from docutils import nodes
@@ -70,33 +72,73 @@ class TrainingStep(BenchmarkDirective):
         return made
 
 
-class Grid(BenchmarkDirective):
-    """How far ours is ahead of the fastest peer at each size of a batch."""
+class Grid(SphinxDirective):
+    """How far ours is ahead of the fastest peer at each size of a batch.
 
-    record = "grid"
+    Each line of its content names a record and its processor.
+    """
 
-    def tables(self, record: dict[str, Any]) -> list[nodes.Node]:
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
         made: list[nodes.Node] = []
-        lengths = dict.fromkeys(length for _, length in record["settings"]["sizes"])
-        for precision in ("fp32", "bf16"):
-            found = summary.fastest_by_size(record, precision)
-            if not found:
-                continue
-            rows = [
-                [
-                    f"{count} sentence{'s' * (count > 1)}",
-                    *(size_cell(found.get((count, length))) for length in lengths),
-                ]
-                for count in dict.fromkeys(count for count, _ in found)
-            ]
-            header = ["", *(f"of {length} tokens" for length in lengths)]
-            behind = sum(ratio < 1 / 1.05 for _, ratio in found.values())
-            words = (
-                f"A peer is ahead by more than 5 % at {behind} of {len(found)} sizes."
-            )
-            made += [heading(precision, record, {"precision": precision})]
-            made += [table(header, rows), nodes.paragraph("", words)]
+        for title, record in records_by_processor(self):
+            for precision in ("fp32", "bf16"):
+                found = summary.fastest_by_size(record, precision)
+                if found:
+                    case = {"precision": precision}
+                    made += [heading(f"{title}, {precision}", record, case)]
+                    made += [table_of_sizes(found)]
+                    made += [worst_size(found, record, precision)]
+            made += closing(record)
         return made
+
+
+def records_by_processor(
+    directive: SphinxDirective,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records that a directive's content names, each with its processor.
+
+    What a record calls it, "AMD EPYC", does not tell the generation.
+    """
+    for line in directive.content:
+        name, _, title = line.partition(": ")
+        path = RECORDS / f"{name}.json"
+        directive.env.note_dependency(str(path))
+        if not path.exists():
+            raise directive.error(f"There is no record {path}.")
+        yield title, json.loads(path.read_text(encoding="utf-8"))
+
+
+def table_of_sizes(found: dict[tuple[int, int], tuple[str, float]]) -> nodes.Node:
+    """A row for each number of sentences, a column for each length."""
+    lengths = sorted({length for _, length in found})
+    rows = [
+        [
+            f"{count} sentence{'s' * (count > 1)}",
+            *(size_cell(found.get((count, length))) for length in lengths),
+        ]
+        for count in dict.fromkeys(count for count, _ in found)
+    ]
+    return table(["", *(f"of {length} tokens" for length in lengths)], rows)
+
+
+def worst_size(
+    found: dict[tuple[int, int], tuple[str, float]],
+    record: dict[str, Any],
+    precision: str,
+) -> nodes.Node:
+    """At how many sizes a peer is ahead, and how sure that is."""
+    behind = sum(ratio < 1 / 1.05 for _, ratio in found.values())
+    words = f"A peer is ahead by more than 5 % at {behind} of {len(found)} sizes."
+    size, (peer, ratio) = min(found.items(), key=lambda item: item[1][1])
+    turns = summary.ratios_by_size(record, precision)[size][peer]
+    low, _, high = quantiles(turns, n=4)
+    words += (
+        f" At the worst of them, {times(ratio)} is the median of {len(turns)} ratios, "
+        f"half of which lie between {times(low)} and {times(high)}."
+    )
+    return nodes.paragraph("", words)
 
 
 def size_cell(found: tuple[str, float] | None) -> str:
@@ -107,27 +149,20 @@ def size_cell(found: tuple[str, float] | None) -> str:
 class Processors(SphinxDirective):
     """How far a training step is ahead on each processor.
 
-    Each line of its content names a record and its processor: what the record calls it,
-    "AMD EPYC", does not tell the generation.
+    Each line of its content names a record and its processor.
     """
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         rows, made = [], []
-        for line in self.content:
-            name, _, title = line.partition(": ")
-            path = RECORDS / f"{name}.json"
-            self.env.note_dependency(str(path))
-            if not path.exists():
-                raise self.error(f"There is no record {path}.")
-            record = json.loads(path.read_text(encoding="utf-8"))
+        for number, (title, record) in enumerate(records_by_processor(self)):
             rows += [
                 [f"{title}, {precision}", *ahead(record, precision)]
                 for precision in ("fp32", "bf16")
                 if summary.fastest_other(record, precision)
             ]
-            if name != TrainingStep.record:  # whose closing lines stand above
+            if number:  # the first one's closing lines stand above
                 often = f", {record['settings']['batches']} batches a round"
                 words = (nodes.strong("", title), nodes.Text(often))
                 made += [nodes.paragraph("", "", *words)]

@@ -5,6 +5,8 @@ ones. On a GPU it is our own kernels (`gpu_attention`) for short sentences, and 
 for long ones. Where weights are asked for, or dropped on a CPU, it is the formula.
 """
 
+from functools import cache
+
 import torch
 from torch.nn import functional as F
 
@@ -15,9 +17,6 @@ from aiayn.model.attention import MultiHeadAttention
 from aiayn.model.masks import check_mask
 from aiayn.model.rotary import RotaryAttention
 
-MAX_SHORT = 128
-"""Keys up to which torch's fused kernel is the slower one on a CPU."""
-
 
 class FastMultiHeadAttention(MultiHeadAttention):
     """`MultiHeadAttention`, with the fastest kernel for its sizes."""
@@ -26,7 +25,8 @@ class FastMultiHeadAttention(MultiHeadAttention):
         """The context of equation (1), and the weights or None."""
         dropping = self.dropout.training and self.dropout.p > 0
         compiling = torch.compiler.is_compiling()
-        short = keys.device.type == "cpu" and keys.size(2) <= MAX_SHORT
+        on_cpu = keys.device.type == "cpu" and not compiling
+        short = on_cpu and keys.size(2) <= max_short()
         # A compiler makes its own kernels of the formula, except on a GPU.
         aside = (dropping or not keys.is_cuda) if compiling else is_transformed()
         if need_weights or aside or (short and dropping):
@@ -40,6 +40,12 @@ class FastMultiHeadAttention(MultiHeadAttention):
         with disable_cudnn_sdpa(keys.device):
             context = F.scaled_dot_product_attention(*given)
         return context, None  # (batch, heads, queries, d_v)
+
+
+@cache
+def max_short() -> int:
+    """Keys up to which torch's fused kernel is the slower one on this CPU."""
+    return {"AVX2": 64}.get(torch.backends.cpu.get_cpu_capability(), 128)
 
 
 class FastRotaryAttention(RotaryAttention, FastMultiHeadAttention):
