@@ -115,7 +115,7 @@ def table_of_sizes(found: dict[tuple[int, int], tuple[str, float]]) -> nodes.Nod
     lengths = sorted({length for _, length in found})
     rows = [
         [
-            f"{count} sentence{'s' * (count > 1)}",
+            sentences(count),
             *(size_cell(found.get((count, length))) for length in lengths),
         ]
         for count in dict.fromkeys(count for count, _ in found)
@@ -130,15 +130,21 @@ def worst_size(
 ) -> nodes.Node:
     """At how many sizes a peer is ahead, and how sure that is."""
     behind = sum(ratio < 1 / 1.05 for _, ratio in found.values())
-    words = f"A peer is ahead by more than 5 % at {behind} of {len(found)} sizes."
+    words = f"At {behind} of {len(found)} sizes another is ahead by more than 5 %."
     size, (peer, ratio) = min(found.items(), key=lambda item: item[1][1])
     turns = summary.ratios_by_size(record, precision)[size][peer]
     low, _, high = quantiles(turns, n=4)
     words += (
-        f" At the worst of them, {times(ratio)} is the median of {len(turns)} ratios, "
-        f"half of which lie between {times(low)} and {times(high)}."
+        f" At the worst, {sentences(size[0])} of {size[1]} tokens, {times(ratio)} is "
+        f"the median of {len(turns)} ratios; the middle half of them lies between "
+        f"{times(low)} and {times(high)}."
     )
     return nodes.paragraph("", words)
+
+
+def sentences(count: int) -> str:
+    """How many they are, in words."""
+    return f"{count} sentence{'s' * (count > 1)}"
 
 
 def size_cell(found: tuple[str, float] | None) -> str:
