@@ -111,6 +111,7 @@ class Benchmark:
         jobs: Callable[[Peer], list[Job]],
         products: Sequence[Job] = (),
         side_by_side: int = 1,
+        together: bool = False,
     ) -> None:
         """Measure whatever is missing: round by round, case by case, peer by peer.
 
@@ -118,17 +119,19 @@ class Benchmark:
             jobs: What a peer is measured at, case by case.
             products: Cases of the machine's own measure, taken in every round.
             side_by_side: How many of those that may get ready together do so.
+            together: Their times are compared turn by turn: if one of them is missing,
+                all are measured again.
         """
         pythons = self._environments()
         turns = zip_longest(*(jobs(PEERS[name]) for name in pythons))
-        tasks = [
+        all_tasks = [
             (self.kind, python, name, job)
             for turn in turns
             for (name, python), job in zip(pythons.items(), turn, strict=True)
             if job is not None
         ]
         alone, groups = [], defaultdict(list)
-        for task in tasks:
+        for task in all_tasks:
             word = task[3].ready_with if side_by_side > 1 else ""
             (groups[word] if word else alone).append(task)
         for number in range(1, self.given.rounds + 1):
@@ -136,7 +139,10 @@ class Benchmark:
                 self._measure(PRODUCT, Path(sys.executable), PRODUCT, job, number)
             for group in groups.values():
                 for first in range(0, len(group), side_by_side):
-                    self._side_by_side(group[first : first + side_by_side], number)
+                    tasks = group[first : first + side_by_side]
+                    if together:
+                        self._forget_incomplete(tasks, number)
+                    self._side_by_side(tasks, number)
             for task in alone:
                 self._measure(*task, number)
 
@@ -168,6 +174,14 @@ class Benchmark:
             self.record["versions"][name] = versions(found[name], PEERS[name])
         return found
 
+    def _forget_incomplete(self, tasks: list[tuple], number: int) -> None:
+        """Drop what some of them have measured in a round, unless all have."""
+        keys = [_key(peer, number, job) for *_, peer, job in tasks]
+        done = self.record["measurements"]
+        theirs = [m for m in done if any(_is(m, key) for key in keys)]
+        if len(theirs) < len(keys):
+            done[:] = [m for m in done if m not in theirs]
+
     def _side_by_side(self, tasks: list[tuple], number: int) -> None:
         """Several at once, which wait for one another in `benchmarks.worker.turn`."""
 
@@ -190,9 +204,8 @@ class Benchmark:
     def _measure(
         self, kind: str, python: Path, peer: str, job: Job, number: int
     ) -> None:
-        key = {"peer": peer, "round": number} | job.case
-        done = self.record["measurements"]
-        if any(all(m.get(k) == v for k, v in key.items()) for m in done):
+        key = _key(peer, number, job)
+        if any(_is(measured, key) for measured in self.record["measurements"]):
             return
         request = {"kind": kind, "peer": peer, "threads": self.given.threads}
         load = os.getloadavg()[0]
@@ -219,6 +232,15 @@ class Benchmark:
         """Forget why a peer was not measured, if the reason begins with these words."""
         if self.record["not_measured"].get(peer, "").startswith(failure):
             del self.record["not_measured"][peer]
+
+
+def _key(peer: str, number: int, job: Job) -> dict[str, Any]:
+    """What tells a measurement from the others."""
+    return {"peer": peer, "round": number} | job.case
+
+
+def _is(measured: dict[str, Any], key: dict[str, Any]) -> bool:
+    return all(measured.get(name) == value for name, value in key.items())
 
 
 def _ask(python: Path, request: dict[str, Any]) -> dict[str, Any]:

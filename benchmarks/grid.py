@@ -28,6 +28,7 @@ def main() -> None:
         "model": asdict(workload.CONFIG),
         "label_smoothing": workload.LABEL_SMOOTHING,
         "sizes": workload.GRID,
+        "peers": given.peers,  # others would not have had their turns beside these
         "turns": workload.TURNS,
         "seconds_a_turn": workload.SECONDS_A_TURN,
     }
@@ -39,7 +40,7 @@ def main() -> None:
         ]
 
     benchmark = Benchmark("grid", given, settings)
-    benchmark.run(jobs, side_by_side=len(given.peers))
+    benchmark.run(jobs, side_by_side=len(given.peers), together=True)
     print("\n".join(grid_lines(benchmark.record)))
 
 

@@ -150,18 +150,17 @@ def turn(
 
     (Path(folder) / f"{place}-{number}").touch()
     while _ready(folder, number) < places:
-        time.sleep(0.01)
+        time.sleep(0.05)
     with (Path(folder) / TURN).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    time.sleep(0.05)  # whoever was the last would be the first in the next turn
 
 
 def _ready(folder: str, number: int) -> int:
-    """How many are ready for a turn; one that is done, or failed, holds up nobody."""
-    names = (name.split("-") for name in os.listdir(folder))
-    return len(
-        {place for place, *turn in names if turn in ([], [str(number)])} - {TURN}
-    )
+    """How many are ready for a turn; whoever is done, or failed, counts as ready."""
+    marks = (name.partition("-") for name in os.listdir(folder) if name != TURN)
+    return len({place for place, _, at in marks if at in ("", str(number))})
 
 
 def _memory_on(device: torch.device) -> dict[str, int]:
@@ -264,8 +263,9 @@ def grid(job: dict) -> dict:
 
     A machine may change its speed within a minute, and a peer that was measured a
     minute later would be compared with another machine. So the peers' processes run
-    side by side, one computes while the others sleep, and of each size they have
-    several turns of a fraction of a second. The median step of a turn counts.
+    side by side, one computes while the others wait, and at each size they have several
+    turns: a tenth of a second, or one step, after one that is not timed. The median
+    step of a turn counts. The seconds of the whole measurement are mostly waiting.
     """
     adapter = import_module(f"benchmarks.peers.{job['peer']}")
     torch.manual_seed(1)

@@ -268,7 +268,8 @@ GRID = [
 ]
 """Sentences and tokens of each, on both sides: the sizes of `benchmarks.grid`."""
 TURNS, SECONDS_A_TURN = 4, 0.1
-"""How often a peer comes by at a size, and for how long; at least one step is timed."""
+"""How many turns a peer has at each size, after one that is not counted, and how long
+it has; at least one step is timed."""
 
 
 def filled(rows: int, length: int) -> tuple[Tensor, Tensor]:

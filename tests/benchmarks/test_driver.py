@@ -89,6 +89,32 @@ def test_what_may_get_ready_together_does(tmp_path, asked, monkeypatch):
     assert gates[8:] == [None, None]
 
 
+def test_peers_that_take_turns_are_measured_together_or_not_at_all(tmp_path, asked):
+    """One is missing in the second round: all of that round are measured again."""
+    path = tmp_path / "r.json"
+
+    def run():
+        words = ["--output", str(path), "--rounds", "2", "--peers", "ours", "t5"]
+        made = Benchmark("grid", arguments("A grid.").parse_args(words), {})
+        jobs = [Job({"precision": "fp32"}, ready_with="fp32")]
+        made.run(lambda _: jobs, side_by_side=2, together=True)
+
+    run()
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert len(record["measurements"]) == 4
+    missing = next(
+        m for m in record["measurements"] if m["round"] == 2 and m["peer"] == "t5"
+    )
+    record["measurements"].remove(missing)
+    path.write_text(json.dumps(record), encoding="utf-8")
+    asked.clear()
+    run()
+    assert sorted(asked) == [("ours", "fp32"), ("t5", "fp32")]
+    asked.clear()
+    run()
+    assert asked == []
+
+
 def test_what_was_measured_is_not_measured_again(tmp_path, asked):
     measure(tmp_path / "r.json", "--rounds", "1", "--peers", "ours")
     asked.clear()

@@ -3,6 +3,7 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -149,8 +150,9 @@ def test_whoever_takes_several_turns_waits_each_time_for_all_that_are_left(tmp_p
         if place == 2:
             (tmp_path / "2").touch()  # the driver does
 
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(measure, range(3)))
+    pool = ThreadPoolExecutor(3)
+    for done in [pool.submit(measure, place) for place in range(3)]:
+        done.result(timeout=20)
     assert seen == [0, 0, 0, 1, 1, 2, 2]
 
 
@@ -163,7 +165,12 @@ def test_a_grid_has_a_time_for_each_size(monkeypatch):
     monkeypatch.setattr(workload, "CONFIG", CONFIG)
     monkeypatch.setattr(workload, "SECONDS_A_TURN", 0.0)
     monkeypatch.setattr(workload, "GRID", [[1, 8], [2, 5]])
+    numbers = []
+    monkeypatch.setattr(
+        worker, "turn", lambda number: numbers.append(number) or nullcontext()
+    )
     found = worker.grid({"peer": "ours", "case": {"precision": "fp32"}})
+    assert numbers == list(range(2 * (1 + workload.TURNS)))
     assert [(one["rows"], one["length"]) for one in found["sizes"]] == [(1, 8), (2, 5)]
     for one in found["sizes"]:
         assert len(one["turns"]) == workload.TURNS

@@ -315,7 +315,7 @@ def test_long_sentences_are_attended_to_without_plans(cudnn, monkeypatch):
     monkeypatch.setattr(attention.F, "scaled_dot_product_attention", watched)
     on_a_gpu = disable_cudnn_sdpa(torch.device("cuda"))
     monkeypatch.setattr(attention, "disable_cudnn_sdpa", lambda device: on_a_gpu)
-    x = torch.randn(1, attention.max_short() + 1, 8)
+    x = torch.randn(1, 129, 8)
     accelerate(MultiHeadAttention(8, 2))(x, x, x)
     assert seen == [False]
     assert torch.backends.cuda.cudnn_sdp_enabled() == cudnn

@@ -17,6 +17,7 @@ from aiayn.fast.autocast import _searches
 from aiayn.fast.linear import FastLinear, linear, product, weight_gradient
 from aiayn.model import Transformer, TransformerConfig
 
+FP32 = torch.float32
 sizes = st.integers(1, 9)
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available()
@@ -79,9 +80,18 @@ def test_a_gradient_is_added_to_a_sum(monkeypatch, dtype, by_onednn):
     """The sum keeps its 32 bits where the factors have 16."""
     monkeypatch.setattr(module, "_mkl_is_slow", lambda _: by_onednn)
     wide = torch.float32 if dtype == torch.bfloat16 else dtype
-    total, grad_output = torch.ones(9, 4, dtype=wide), torch.ones(2, 9, dtype=dtype)
-    module.add_weight_gradient(total, grad_output, torch.ones(2, 4, dtype=dtype))
-    assert_close(total, torch.full((9, 4), 3.0, dtype=wide))
+    grad_output, x = torch.randn(2, 9).to(dtype), torch.randn(2, 4).to(dtype)
+    before = torch.randn(9, 4, dtype=wide)
+    product = weight_gradient(grad_output, x)
+    asked = []
+    monkeypatch.setattr(
+        module, "weight_gradient", lambda *given: asked.append(given) or product
+    )
+    total = before.clone()
+    module.add_weight_gradient(total, grad_output, x)
+    assert_close(total, before + product)
+    added_while_multiplying = dtype == wide and not (by_onednn and dtype == FP32)
+    assert bool(asked) != added_while_multiplying
 
 
 def test_only_what_needs_a_gradient_gets_one():

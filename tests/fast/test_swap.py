@@ -39,6 +39,8 @@ from aiayn.training.loss import Criterion
 from tests.model.samples import random, small_config
 from tests.model.twins import randomize
 
+SHORT = max_short(torch.float32)
+
 sizes = st.integers(1, 6)
 
 
@@ -332,7 +334,22 @@ def test_a_model_that_nobody_accelerated_is_plain():
     assert not any(name.startswith("aiayn.fast") for name in modules)
 
 
-@pytest.mark.parametrize("length", [1, max_short(), max_short() + 1])
+@pytest.mark.parametrize(
+    ("capability", "dtype", "keys"),
+    [
+        ("AVX2", torch.float32, 64),
+        ("AVX2", torch.bfloat16, 128),
+        ("AVX512", torch.float32, 128),
+    ],
+)
+def test_torchs_fused_kernel_begins_earlier_where_it_is_the_faster_one(
+    monkeypatch, capability, dtype, keys
+):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert max_short(dtype) == keys
+
+
+@pytest.mark.parametrize("length", [1, SHORT, SHORT + 1])
 def test_torchs_fused_kernel_computes_long_sentences_only(monkeypatch, length):
     lengths, fused = [], F.scaled_dot_product_attention
 
@@ -344,7 +361,7 @@ def test_torchs_fused_kernel_computes_long_sentences_only(monkeypatch, length):
     attention, x = fast.accelerate(MultiHeadAttention(4, 2)), torch.randn(1, length, 4)
     attention(x, x, x)
     attention(x, x, x, need_weights=True)
-    assert lengths == ([length] if length > max_short() else [])
+    assert lengths == ([length] if length > SHORT else [])
 
 
 def test_steps_of_a_training_are_the_plain_ones():
@@ -360,7 +377,7 @@ def test_steps_of_a_training_are_the_plain_ones():
     assert_close(*losses)
 
 
-@pytest.mark.parametrize("length", [4, max_short() + 1])
+@pytest.mark.parametrize("length", [4, SHORT + 1])
 def test_flops_are_counted_as_those_of_the_plain_classes(length, unchecked_shapes):
     """On every processor, and wherever the products are large enough for oneDNN."""
     config = TransformerConfig.tiny(vocab_size=3000, dropout=0.1)

@@ -16,7 +16,7 @@ def need_weights(request):
 def form(request, monkeypatch):
     """What computes attention: a function that prepares a module for it."""
     max_short = 0 if request.param == "fused" else 1000
-    monkeypatch.setattr("aiayn.fast.attention.max_short", lambda: max_short)
+    monkeypatch.setattr("aiayn.fast.attention.max_short", lambda _: max_short)
     return (lambda module: module) if request.param == "plain" else fast.accelerate
 
 

@@ -167,7 +167,7 @@ def test_no_mode_leaks_through_a_mask(
 
     And where a weight is not hidden, there is one: the test would see a leak.
     """
-    monkeypatch.setattr("aiayn.fast.attention.max_short", lambda: fused_above)
+    monkeypatch.setattr("aiayn.fast.attention.max_short", lambda _: fused_above)
     config = small_config(
         dropout=0.1, attention_dropout=0.1 if training else 0.0, d_model=16, num_heads=2
     )

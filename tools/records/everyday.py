@@ -5,7 +5,7 @@ Usage: python -m tools.records.everyday RUN
 It learns from Tatoeba's English-German pairs; from some of the grammar's, which teach
 it what a pronoun refers to; from `phrases.tsv`, greetings and the like of our own; and
 from `sentences.tsv`, which a large language model wrote for this book, English and
-German, about words that Tatoeba's training split has seldom.
+German, mostly with words that are rare in Tatoeba's training split.
 It is trained twice, and each time the learning rate falls to zero: the second training
 begins with the weights of the first, stored with eight bits each, and a new optimizer.
 Afterwards its weights are in the book's records, with eight bits each, and so are the
@@ -48,9 +48,9 @@ SHORT, SHORT_REPEATS = 3, 3
 PHRASES = Path(__file__).with_name("phrases.tsv")
 PHRASE_REPEATS = 10
 SENTENCES = Path(__file__).with_name("sentences.tsv")
-SENTENCE_REPEATS = 2
 """No pair of these two files has a side that is in Tatoeba's validation or test split,
 even without case and marks."""
+SENTENCE_REPEATS = 2
 
 STEPS, FURTHER_STEPS = 16_000, 8000
 """Of the first training, and of the second."""

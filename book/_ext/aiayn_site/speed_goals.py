@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from aiayn_site.run_times import table
-from aiayn_site.speed_tables import RECORDS, times
+from aiayn_site.speed_tables import LEVEL, RECORDS, times
 from benchmarks import summary
 from benchmarks.peers import PEERS
 
@@ -82,7 +82,7 @@ def rows(records: dict[str, Record]) -> Iterator[Row]:
         count = len(records[name]["settings"]["sizes"])
         peer, ratio = min(sizes, key=lambda size: size[1])
         what = f"a training step at the worst of {count} batch sizes, {processor}"
-        yield Row(what, ratio, PEERS[peer].title, 0.95)
+        yield Row(what, ratio, PEERS[peer].title, LEVEL)
     for precision in ("fp32", "bf16"):
         peer, ratio = leanest_other(records["training_step"], precision)
         yield Row(f"memory of a step in {precision}", ratio, PEERS[peer].title, 1.0)

@@ -26,6 +26,10 @@ from benchmarks import summary  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 
 RECORDS = ROOT / "benchmarks" / "records"
+LEVEL = 0.95
+"""The goal at the worst size of a batch: about as fast as the fastest other."""
+MANY = 8
+"""Of fewer ratios there is no middle half."""
 WORKLOADS = {
     "batches": "32 sentences of like length at once",
     "mixed": "32 sentences of mixed length at once",
@@ -82,12 +86,15 @@ class Grid(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         made: list[nodes.Node] = []
-        for title, record in records_by_processor(self):
+        for _, title, record in records_by_processor(self):
             for precision in ("fp32", "bf16"):
                 found = summary.fastest_by_size(record, precision)
                 if found:
                     case = {"precision": precision}
-                    made += [heading(f"{title}, {precision}", record, case)]
+                    turns = record["settings"].get("turns")
+                    often = f" of {turns} turns" if turns else ""
+                    name = f"{title}, {precision}"
+                    made += [heading(name, record, case, of=often)]
                     made += [table_of_sizes(found)]
                     made += [worst_size(found, record, precision)]
             made += closing(record)
@@ -96,8 +103,8 @@ class Grid(SphinxDirective):
 
 def records_by_processor(
     directive: SphinxDirective,
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The records that a directive's content names, each with its processor.
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The records that a directive's content names: name, processor and record.
 
     What a record calls it, "AMD EPYC", does not tell the generation.
     """
@@ -107,7 +114,7 @@ def records_by_processor(
         directive.env.note_dependency(str(path))
         if not path.exists():
             raise directive.error(f"There is no record {path}.")
-        yield title, json.loads(path.read_text(encoding="utf-8"))
+        yield name, title, json.loads(path.read_text(encoding="utf-8"))
 
 
 def table_of_sizes(found: dict[tuple[int, int], tuple[str, float]]) -> nodes.Node:
@@ -129,15 +136,17 @@ def worst_size(
     precision: str,
 ) -> nodes.Node:
     """At how many sizes a peer is ahead, and how sure that is."""
-    behind = sum(ratio < 1 / 1.05 for _, ratio in found.values())
-    words = f"At {behind} of {len(found)} sizes another is ahead by more than 5 %."
+    behind = sum(ratio < LEVEL for _, ratio in found.values())
+    words = f"At {behind} of {len(found)} sizes ours is below {times(LEVEL)}."
     size, (peer, ratio) = min(found.items(), key=lambda item: item[1][1])
     turns = summary.ratios_by_size(record, precision)[size][peer]
-    low, _, high = quantiles(turns, n=4)
+    many = len(turns) >= MANY
+    low, *_, high = quantiles(turns, n=4) if many else (min(turns), max(turns))
+    those = "the middle half of them lies" if many else "they lie"
     words += (
         f" At the worst, {sentences(size[0])} of {size[1]} tokens, {times(ratio)} is "
-        f"the median of {len(turns)} ratios; the middle half of them lies between "
-        f"{times(low)} and {times(high)}."
+        f"the median of {len(turns)} ratios; {those} between {times(low)} and "
+        f"{times(high)}."
     )
     return nodes.paragraph("", words)
 
@@ -162,13 +171,13 @@ class Processors(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         rows, made = [], []
-        for number, (title, record) in enumerate(records_by_processor(self)):
+        for name, title, record in records_by_processor(self):
             rows += [
                 [f"{title}, {precision}", *ahead(record, precision)]
                 for precision in ("fp32", "bf16")
                 if summary.fastest_other(record, precision)
             ]
-            if number:  # the first one's closing lines stand above
+            if name != TrainingStep.record:  # whose closing lines stand above
                 often = f", {record['settings']['batches']} batches a round"
                 words = (nodes.strong("", title), nodes.Text(often))
                 made += [nodes.paragraph("", "", *words)]
@@ -251,10 +260,13 @@ def times_of_kernels(record: dict[str, Any]) -> list[nodes.Node]:
     return [nodes.paragraph("", "", title), table(header, rows)]
 
 
-def heading(title: str, record: dict[str, Any], case: dict[str, Any]) -> nodes.Node:
+def heading(
+    title: str, record: dict[str, Any], case: dict[str, Any], of: str = ""
+) -> nodes.Node:
     """A table's line above it: what was measured, and how often."""
     rounds = summary.number_of_rounds(record, case)
     often = f", median of {rounds} rounds" if rounds > 1 else ", one round"
+    often += of
     return nodes.paragraph("", "", nodes.strong("", title), nodes.Text(often))
 
 

@@ -95,10 +95,10 @@ def weight_gradient(grad_output: Tensor, x: Tensor) -> Tensor:
 
 
 def add_weight_gradient(total: Tensor, grad_output: Tensor, x: Tensor) -> None:
-    """Add `weight_gradient` to a sum.
+    """Add `weight_gradient` to a sum, while it is multiplied where the library can.
 
-    MKL adds while it multiplies. So the gradient of a large matrix, which no cache
-    holds, is read and written once and not twice.
+    Otherwise the product is written to memory of its own, and read again to be added;
+    that of a large matrix fits into no cache.
     """
     if total.dtype != x.dtype or _goes_to_onednn(x.T, grad_output.T):
         total += weight_gradient(grad_output, x)
