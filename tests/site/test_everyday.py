@@ -233,29 +233,6 @@ def test_it_is_light(site):
     assert sent <= WIRE
 
 
-def test_ten_words_take_a_quarter_of_a_second(field):
-    """The least of twenty, in the time that the page's thread computes.
-
-    Whatever else the machine does meanwhile can only add to it.
-    """
-    took = []
-    field.command("Performance.enable", timeDomain="threadTicks")
-    try:
-        for _ in range(20):
-            before = computed(field)
-            written(field, "The children are playing with their dog in the garden.")
-            took.append(computed(field) - before)
-    finally:
-        field.command("Performance.disable")
-    assert min(took) < 0.25
-
-
-def computed(browser) -> float:
-    """Seconds that the page's thread has worked."""
-    metrics = browser.command("Performance.getMetrics")["metrics"]
-    return next(m["value"] for m in metrics if m["name"] == "TaskDuration")
-
-
 def test_it_works_from_a_folder(site, browser):
     """Opened as a file, where a browser may fetch nothing."""
     browser.driver.get((site / PAGE).as_uri())

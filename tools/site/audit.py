@@ -10,6 +10,7 @@ lighthouse``, or ``LIGHTHOUSE=/path/to/cli``); it is not needed for anything els
 
 import argparse
 import datetime
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,22 @@ SITE = BUILD / "html"
 LOOKS = [(1280, "light"), (390, "dark")]
 LIMIT = 1_500_000  # bytes of a first load
 MEASURED_PAGE = "notebooks/03-attention.html"  # a chapter with charts and formulas
+TEN_WORDS = "The children are playing with their dog in the garden."
+TIMES = 20
+SLOWED = 6  # times, as Lighthouse slows a processor down to a phone's
+TRANSLATION = """
+const [sentence, times, done] = arguments;
+const {everyday} = liveModel;
+everyday.translator().then(async () => {
+  const took = [];
+  for (let i = 0; i < times; i += 1) {
+    const begin = performance.now();
+    await everyday.translate(sentence);
+    took.push((performance.now() - begin) / 1000);
+  }
+  done(took);
+});
+"""
 
 
 def look_at(browser: Browser, site: Path, page: str) -> dict[str, Any]:
@@ -76,6 +93,22 @@ def tell(page: str, result: dict[str, Any]) -> bool:
     return bool(lines)
 
 
+def time_translation(browser: Browser) -> dict[str, Any]:
+    """How long the landing page translates ten words, in seconds, and on a slow phone.
+
+    The first of the times are longer: the browser has not yet compiled all code.
+    """
+    browser.open("book/index.html")
+    found: dict[str, Any] = {"sentence": TEN_WORDS, "slowed": SLOWED}
+    for name, rate in ("seconds", 1), ("slowed_seconds", SLOWED):
+        browser.command("Emulation.setCPUThrottlingRate", rate=rate)
+        found[name] = browser.run_slowly(TRANSLATION, TEN_WORDS, TIMES, seconds=120)
+    browser.command("Emulation.setCPUThrottlingRate", rate=1)
+    both = (statistics.median(found[name]) for name in ("seconds", "slowed_seconds"))
+    print("Ten words: {:.3f} s; slowed: {:.3f} s.".format(*both))
+    return found
+
+
 def figures(result: dict[str, Any]) -> dict[str, int]:
     """What the book shows of a page's result."""
     return {
@@ -95,8 +128,13 @@ def now() -> dict[str, Any]:
     }
 
 
-def keep(made: dict[str, Any], pages: dict[str, dict], run_lighthouse: bool) -> None:
-    """Write the record: what `now` said, and the figures of all pages.
+def keep(
+    made: dict[str, Any],
+    pages: dict[str, dict],
+    translation: dict[str, Any],
+    run_lighthouse: bool,
+) -> None:
+    """Write the record: what `now` said, and all that was found.
 
     A measurement of Lighthouse has its own date, commit and machine: where none is made
     now, the last one stays.
@@ -115,6 +153,7 @@ def keep(made: dict[str, Any], pages: dict[str, dict], run_lighthouse: bool) -> 
         "looks": LOOKS,
         "limit_bytes": LIMIT,
         "pages": pages,
+        "translation": translation,
         "lighthouse": speed,
     }
     write_json(RECORD, record)
@@ -141,9 +180,10 @@ def main() -> int:
             result = look_at(browser, SITE, page)
             bad += tell(page, result)
             pages[page] = figures(result)
+        translation = {} if given.pages else time_translation(browser)
     print(f"{len(chosen)} pages, {bad} of them with something to mend.")
     if not given.pages:
-        keep(made, pages, run_lighthouse=not given.no_lighthouse)
+        keep(made, pages, translation, run_lighthouse=not given.no_lighthouse)
     return 1 if bad else 0
 
 

@@ -1,6 +1,7 @@
 """The directive ``{audit}``: what ``make audit`` last found (book/data/audit.json)."""
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,18 @@ def rows(record: dict[str, Any]) -> list[list[str]]:
             _megabytes(pages[heaviest]["bytes"]),
         ],
     ]
+    translation = record["translation"]
+    times = len(translation["seconds"])
+    slowed = f", the processor slowed {translation['slowed']} times"
+    for name, how, limit in ("seconds", "", 250), ("slowed_seconds", slowed, 1000):
+        found = 1000 * statistics.median(translation[name])
+        made.append(
+            [
+                f"the landing page translates ten words{how}",
+                f"at most {limit:,} ms",
+                f"{found:,.0f} ms, the median of {times}",
+            ]
+        )
     measured = record["lighthouse"]
     for name, asked in ASKED.items() if measured else ():
         runs = measured["scores"][name]

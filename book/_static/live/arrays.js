@@ -7,7 +7,7 @@ window.liveModel = window.liveModel || {};
 
   /** W x + b. Four sums side by side: a processor need not wait for one addition before
       it begins the next. */
-  const linear = ({ numbers, rows, columns }, x, bias) => {
+  const linearOfOne = ({ numbers, rows, columns }, x, bias) => {
     const y = new Float32Array(rows);
     const whole = columns - (columns % 4);
     for (let row = 0, start = 0; row < rows; row += 1, start += columns) {
@@ -25,35 +25,48 @@ window.liveModel = window.liveModel || {};
     return y;
   };
 
-  /** W x for several x at once: four of them share each number that is read. */
-  const linearOfMany = (matrix, many) => {
-    if (many.length !== 4) return many.map((x) => linear(matrix, x));
-    const { numbers, rows, columns } = matrix;
-    const [p, q, r, s] = many;
-    const found = many.map(() => new Float32Array(rows));
+  /** W x + b for two to four x, which share each number of W that is read: to read it
+      from memory takes longer than to multiply. */
+  const linearOfFour = ({ numbers, rows, columns }, xs, bias) => {
+    const mixed = new Float64Array(4 * columns); // the first entries, the second ones, ...
+    xs.forEach((x, k) => x.forEach((value, i) => (mixed[4 * i + k] = value)));
+    const ys = xs.map(() => new Float32Array(rows));
     for (let row = 0, at = 0; row < rows; row += 1) {
-      let [a, b, c, d] = [0, 0, 0, 0];
-      for (let i = 0; i < columns; i += 1, at += 1) {
+      const first = bias ? bias[row] : 0;
+      let [a, b, c, d] = [first, first, first, first];
+      for (let i = 0; i < mixed.length; i += 4, at += 1) {
         const weight = numbers[at];
-        a += weight * p[i];
-        b += weight * q[i];
-        c += weight * r[i];
-        d += weight * s[i];
+        a += weight * mixed[i];
+        b += weight * mixed[i + 1];
+        c += weight * mixed[i + 2];
+        d += weight * mixed[i + 3];
       }
-      [found[0][row], found[1][row], found[2][row], found[3][row]] = [a, b, c, d];
+      const found = [a, b, c, d];
+      ys.forEach((y, k) => (y[row] = found[k]));
     }
-    return found;
+    return ys;
   };
 
-  /** LayerNorm(x + update), the "Add & Norm" of Figure 1. */
-  const addAndNorm = (x, update, { weight, bias }) => {
-    const width = x.length;
-    const total = x.map((value, i) => value + update[i]);
-    const mean = total.reduce((sum, value) => sum + value, 0) / width;
-    const variance = total.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width;
-    const shrink = 1 / Math.sqrt(variance + EPSILON);
-    return total.map((value, i) => (value - mean) * shrink * weight[i] + bias[i]);
+  /** W x + b for each x. */
+  const linear = (matrix, xs, bias) => {
+    const ys = [];
+    for (let i = 0; i < xs.length; i += 4) {
+      const some = xs.slice(i, i + 4);
+      if (some.length > 1) ys.push(...linearOfFour(matrix, some, bias));
+      else ys.push(linearOfOne(matrix, some[0], bias));
+    }
+    return ys;
   };
+
+  /** LayerNorm(x + update) for each x, the "Add & Norm" of Figure 1. */
+  const addAndNorm = (xs, updates, { weight, bias }) =>
+    xs.map((x, place) => {
+      const total = x.map((value, i) => value + updates[place][i]);
+      const mean = total.reduce((sum, value) => sum + value, 0) / x.length;
+      const variance = total.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.length;
+      const shrink = 1 / Math.sqrt(variance + EPSILON);
+      return total.map((value, i) => (value - mean) * shrink * weight[i] + bias[i]);
+    });
 
   /** Weights that sum to one. */
   const softmax = (scores) => {
@@ -109,7 +122,6 @@ window.liveModel = window.liveModel || {};
 
   Object.assign(window.liveModel, {
     linear,
-    linearOfMany,
     addAndNorm,
     softmax,
     sinusoids,

@@ -1,5 +1,5 @@
-/* §3.2: multi-head attention. One position asks; it may look at all keys it is given,
-   so the causal mask is simply what is not there yet. With rotary positions, queries and
+/* §3.2: multi-head attention. A position may look at all keys that it is given, so the
+   causal mask is simply what is not there yet. With rotary positions, queries and
    keys are rotated (aiayn.model.rotary). */
 "use strict";
 (() => {
@@ -16,29 +16,35 @@
       this.rotary = rotary;
     }
 
-    /** What a position answers to, and what it has to give. */
-    keyAndValue(x, position) {
-      return { key: this.#rotated(position, linear(this.key, x)), value: linear(this.value, x) };
+    /** What each position answers to, and what it has to give. */
+    keysAndValues(xs, positions) {
+      const keys = linear(this.key, xs);
+      const values = linear(this.value, xs);
+      return xs.map((_, i) => ({ key: this.#rotated(positions?.[i], keys[i]), value: values[i] }));
     }
 
-    /** The output for one query, and each head's weights over the memory. */
-    attend(x, memory, switches, position) {
-      const query = this.#rotated(position, linear(this.query, x));
-      const context = new Float32Array(this.value.rows);
-      const weights = [];
-      for (let head = 0; head < this.heads; head += 1) {
-        weights.push(this.#weights(query, memory, head, switches.scaled));
-        if (!switches.off.has(`${this.place}/${head}`)) {
-          this.#mean(weights[head], memory, head, context);
-        } // a head that is off hands on zeros
-      }
-      return { output: linear(this.output, context), weights };
+    /** For each query, which has a memory of its own: the outputs, and each head's
+        weights over the memory. */
+    attend(xs, memories, switches, positions) {
+      const queries = linear(this.query, xs);
+      const contexts = xs.map(() => new Float32Array(this.value.rows));
+      const weights = xs.map((_, i) => {
+        const query = this.#rotated(positions?.[i], queries[i]);
+        return Array.from({ length: this.heads }, (_, head) => {
+          const found = this.#weights(query, memories[i], head, switches.scaled);
+          if (!switches.off.has(`${this.place}/${head}`)) {
+            this.#mean(found, memories[i], head, contexts[i]);
+          } // a head that is off hands on zeros
+          return found;
+        });
+      });
+      return { outputs: linear(this.output, contexts), weights };
     }
 
     /** A query or key of every head, rotated by the angles of its position: entry i of a
         head together with the entry half a head after it. */
     #rotated(position, vector) {
-      if (!this.rotary || position === 0) return vector;
+      if (!this.rotary || !position) return vector;
       const width = vector.length / this.heads;
       const half = width / 2;
       const angles = sinusoids(position, width);

@@ -4,15 +4,10 @@
   /** What a total log-probability is divided by (Wu et al., 2016). */
   const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
-  /** Log-probabilities of the next token. Padding and the start sign are never written. */
-  const logProbabilities = (logits, { padId, startId }) => {
-    let greatest = -Infinity;
-    for (const logit of logits) if (logit > greatest) greatest = logit;
-    let sum = 0;
-    for (const logit of logits) sum += Math.exp(logit - greatest);
-    const found = Float64Array.from(logits, (logit) => logit - greatest - Math.log(sum));
-    found[padId] = found[startId] = -Infinity;
-    return found;
+  /** The logarithm of what a softmax divides by. */
+  const logSumExp = (logits) => {
+    const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+    return most + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0));
   };
 
   /** The places of the greatest numbers, the greatest first, equals in their order. */
@@ -28,15 +23,16 @@
     return found;
   };
 
-  /** Each beginning with the tokens that follow it most probably, the best first. */
-  const extensions = (beam, scores, count) => {
-    const found = beam.flatMap((parent, i) =>
-      greatest(scores[i], count).map((token) => ({
-        parent,
-        token,
-        total: parent.total + scores[i][token],
-      })),
-    );
+  /** Each beginning with the tokens that follow it most probably, the best first. Padding
+      and the start sign are never written. */
+  const extensions = (beam, logits, count, { padId, startId }) => {
+    const found = beam.flatMap((parent, i) => {
+      const whole = logSumExp(logits[i]);
+      logits[i][padId] = logits[i][startId] = -Infinity;
+      return greatest(logits[i], count).map((token) => {
+        return { parent, token, total: parent.total + logits[i][token] - whole };
+      });
+    });
     return found.sort((a, b) => b.total - a.total).slice(0, count);
   };
 
@@ -44,16 +40,14 @@
   const beamSearch = (model, source, { switches } = {}) => {
     const { startId, endId, extraLength, beamSize: size, lengthPenalty: alpha } = model.config;
     const limit = source.length + extraLength;
-    const caches = model.start(model.encode(source, switches).memory);
-    let beam = [{ tokens: [], total: 0, caches }];
+    const started = model.start(model.encode(source, switches).memory);
+    let beam = [{ tokens: [], total: 0, caches: started }];
     const finished = [];
     for (let length = 1; ; length += 1) {
-      const states = beam.map(
-        ({ tokens, caches: own }) =>
-          model.read(tokens.at(-1) ?? startId, length - 1, own, switches).state,
-      );
-      const scores = model.logits(states).map((l) => logProbabilities(l, model.config));
-      const next = extensions(beam, scores, 2 * size);
+      const last = beam.map(({ tokens }) => tokens.at(-1) ?? startId);
+      const caches = beam.map((one) => one.caches);
+      const { states } = model.read(last, length - 1, caches, switches);
+      const next = extensions(beam, model.logits(states), 2 * size, model.config);
       const penalty = lengthPenalty(length, alpha);
       for (const { parent, token, total } of next.slice(0, size)) {
         if (token === endId) finished.push({ tokens: parent.tokens, score: total / penalty });

@@ -4,7 +4,7 @@
    hold the two together. */
 "use strict";
 (() => {
-  const { linear, linearOfMany, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
+  const { linear, addAndNorm, softmax, sinusoids, MultiHeadAttention } = window.liveModel;
 
   /** Everything on: the model as it was trained. */
   const ALL_ON = { scaled: true, positions: true, off: new Set() };
@@ -26,13 +26,10 @@
         this.crossNorm = norm("cross_attention");
       }
       const part = (name, what) => parameters[`${prefix}.feed_forward.${name}.${what}`];
-      this.feedForward = (x) => {
-        const hidden = linear(part("inner", "weight"), x, part("inner", "bias"));
-        return linear(
-          part("outer", "weight"),
-          hidden.map((value) => Math.max(0, value)),
-          part("outer", "bias"),
-        );
+      this.feedForward = (xs) => {
+        const hidden = linear(part("inner", "weight"), xs, part("inner", "bias"));
+        const positive = hidden.map((h) => h.map((value) => Math.max(0, value)));
+        return linear(part("outer", "weight"), positive, part("outer", "bias"));
       };
       this.feedForwardNorm = norm("feed_forward");
     }
@@ -61,15 +58,13 @@
     /** The memory, and weights[layer][head][query][key]. */
     encode(tokens, switches = ALL_ON) {
       let states = tokens.map((token, i) => this.embed(token, i, switches));
+      const positions = tokens.map((_, i) => (switches.positions ? i : 0));
       const weights = this.encoder.map((layer) => {
-        const at = (i) => (switches.positions ? i : 0);
-        const memory = states.map((x, i) => layer.self.keyAndValue(x, at(i)));
-        const found = states.map((x, i) => layer.self.attend(x, memory, switches, at(i)));
-        states = states.map((x, i) => {
-          const read = addAndNorm(x, found[i].output, layer.selfNorm);
-          return addAndNorm(read, layer.feedForward(read), layer.feedForwardNorm);
-        });
-        return byHead(found.map((one) => one.weights));
+        const memory = layer.self.keysAndValues(states, positions);
+        const self = layer.self.attend(states, states.map(() => memory), switches, positions);
+        states = addAndNorm(states, self.outputs, layer.selfNorm);
+        states = addAndNorm(states, layer.feedForward(states), layer.feedForwardNorm);
+        return byHead(self.weights);
       });
       return { memory: states, weights };
     }
@@ -78,37 +73,43 @@
     start(memory) {
       return this.decoder.map((layer) => ({
         written: [],
-        source: memory.map((x) => layer.cross.keyAndValue(x)),
+        source: layer.cross.keysAndValues(memory),
       }));
     }
 
     /** Read one more token: the logits of the next, and what each head looked at. */
     step(token, position, caches, switches = ALL_ON) {
-      const { state, ...looked } = this.read(token, position, caches, switches);
-      return { logits: this.logits([state])[0], ...looked };
+      const { states, decoder, cross } = this.read([token], position, [caches], switches);
+      const own = (weights) => weights.map(([ofTheOnlyOne]) => ofTheOnlyOne);
+      return { logits: this.logits(states)[0], decoder: own(decoder), cross: own(cross) };
     }
 
     /** The logits that follow these states of the last layer. */
     logits(states) {
-      return linearOfMany(this.embedding, states);
+      return linear(this.embedding, states);
     }
 
-    /** Read one more token: the last layer's state, and what each head looked at. */
-    read(token, position, caches, switches = ALL_ON) {
-      let x = this.embed(token, position, switches);
-      const at = switches.positions ? position : 0;
+    /** Read one more token of each of several outputs, which stand at the same position
+        and have a cache each: the last layer's states, and what each head looked at, by
+        layer and output. */
+    read(tokens, position, caches, switches = ALL_ON) {
+      let states = tokens.map((token) => this.embed(token, position, switches));
+      const positions = tokens.map(() => (switches.positions ? position : 0));
       const looked = { decoder: [], cross: [] };
       this.decoder.forEach((layer, i) => {
-        caches[i].written.push(layer.self.keyAndValue(x, at));
-        const self = layer.self.attend(x, caches[i].written, switches, at);
-        x = addAndNorm(x, self.output, layer.selfNorm);
-        const cross = layer.cross.attend(x, caches[i].source, switches);
-        x = addAndNorm(x, cross.output, layer.crossNorm);
-        x = addAndNorm(x, layer.feedForward(x), layer.feedForwardNorm);
+        const own = caches.map((cache) => cache[i]);
+        const read = layer.self.keysAndValues(states, positions);
+        own.forEach(({ written }, k) => written.push(read[k]));
+        const use = (name) => own.map((cache) => cache[name]);
+        const self = layer.self.attend(states, use("written"), switches, positions);
+        states = addAndNorm(states, self.outputs, layer.selfNorm);
+        const cross = layer.cross.attend(states, use("source"), switches);
+        states = addAndNorm(states, cross.outputs, layer.crossNorm);
+        states = addAndNorm(states, layer.feedForward(states), layer.feedForwardNorm);
         looked.decoder.push(self.weights);
         looked.cross.push(cross.weights);
       });
-      return { state: x, ...looked };
+      return { states, ...looked };
     }
 
     /** Greedy search: the most probable token, until the end sign or the limit; or the

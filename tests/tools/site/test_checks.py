@@ -84,6 +84,9 @@ def test_each_defect_is_told_and_kept(clean, wrong, capsys):
     assert audit.figures(clean | wrong) != audit.figures(clean)
 
 
+TIMES = {"slowed": 6, "seconds": [0.3, 0.1, 0.1], "slowed_seconds": [2, 0.9, 0.9]}
+
+
 def test_the_table_adds_up_all_pages(clean):
     """Two pages with two violations each are four; the heavier one is named."""
     figures = audit.figures(clean)
@@ -95,6 +98,7 @@ def test_the_table_adds_up_all_pages(clean):
             "a": figures | {"violations": 2},
             "b": figures | {"violations": 2, "bytes": 900_000},
         },
+        "translation": TIMES,
         "lighthouse": None,
     }
     rows = audit_table.rows(record)
@@ -111,6 +115,7 @@ def test_medians_are_shown_with_their_runs(clean):
         "looks": [],
         "limit_bytes": 1,
         "pages": {"a": audit.figures(clean)},
+        "translation": TIMES,
         "lighthouse": {
             "version": "12",
             "page": "a",
@@ -118,7 +123,12 @@ def test_medians_are_shown_with_their_runs(clean):
             "median": dict.fromkeys(scores, 100) | {"performance": 91},
         },
     }
-    told = {row[0].split()[-1]: row[2] for row in audit_table.rows(record)[4:]}
+    rows = audit_table.rows(record)
+    assert [row[2] for row in rows if "ten words" in row[0]] == [
+        "100 ms, the median of 3",
+        "900 ms, the median of 3",
+    ]
+    told = {row[0].split()[-1]: row[2] for row in rows}
     assert told["performance"] == "91, the median of 5 (88, 91, 95, 90, 93)"
     assert told["seo"] == "100, the median of 5 (each the same)"
 
@@ -133,7 +143,7 @@ def test_a_measurement_that_stays_keeps_its_date(clean, tmp_path, monkeypatch, o
     path = tmp_path / "audit.json"
     write_json(path, OLD | {"lighthouse": {"version": "12"} | own})
     monkeypatch.setattr(audit, "RECORD", path)
-    audit.keep(MADE, {"a": audit.figures(clean)}, run_lighthouse=False)
+    audit.keep(MADE, {"a": audit.figures(clean)}, TIMES, run_lighthouse=False)
     record = read_json(path)
     assert MADE.items() <= record.items()
     assert record["lighthouse"] == OLD | {"version": "12"} | own
@@ -160,6 +170,7 @@ def test_only_a_whole_audit_is_kept(clean, tmp_path, monkeypatch, words, kept):
     monkeypatch.setattr(audit, "now", lambda: MADE)
     monkeypatch.setattr(audit, "browsing", nullcontext)
     monkeypatch.setattr(audit, "look_at", lambda browser, site, page: clean)
+    monkeypatch.setattr(audit, "time_translation", lambda browser: TIMES)
     monkeypatch.setattr(sys, "argv", ["", "--no-lighthouse", *words])
     assert audit.main() == 0
     assert path.exists() is kept
