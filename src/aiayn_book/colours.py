@@ -41,6 +41,9 @@ SERIES = (KEY, QUERY, VALUE, WEIGHT, ALERT, NEUTRAL)
 INK = Colour(light="#222832", dark="#ced6dd", mark="#7a828f")
 PAGE = Colour(light="#ffffff", dark="#14181e", mark="#ffffff")
 
+FULL = 0.65
+"""Opacity of a cell's colour at full strength: the page's ink can be read on it."""
+
 
 def css_properties(theme: str) -> str:
     """The declarations ``--aiayn-query: #...;`` and so on for one theme.

@@ -64,7 +64,7 @@ def test_a_map_has_one_scale_and_prints_no_zeros():
     """Full strength at 1; what is less than half a hundredth stays empty."""
     spec = a_map().to_dict()
     scale = spec["layer"][0]["encoding"]["opacity"]["scale"]
-    assert (scale["domain"], scale["range"]) == ([0, 1], [0, 1])
+    assert (scale["domain"], scale["range"]) == ([0, 1], [0, FULL])
     svg = drawn(a_map())
     assert ">1.00</text>" in svg
     assert ">0.00</text>" not in svg

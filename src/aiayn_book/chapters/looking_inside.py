@@ -23,7 +23,15 @@ from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import german_relations
 from aiayn.model import Transformer, shift_right
 from aiayn_book.claims import settle
-from aiayn_book.colours import ALERT, KEY, NEUTRAL, VALUE, WEIGHT, css_colour
+from aiayn_book.colours import (
+    ALERT,
+    FULL,
+    KEY,
+    NEUTRAL,
+    VALUE,
+    WEIGHT,
+    css_colour,
+)
 from aiayn_book.diagrams import Diagram
 from aiayn_book.head_effects import relevance
 from aiayn_book.head_measures import distances, tasks
@@ -1209,21 +1217,20 @@ def hidden_word_chart(attribution: Attribution, which: int) -> alt.LayerChart:
     x = key_axis(sample.source_tokens).title("hidden")
     y = query_axis(sample.target_tokens).title("written")
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
-    scale = alt.Scale(domain=[0, 10], range=[0, 1], clamp=True)
+    scale = alt.Scale(domain=[0, 10], range=[0, FULL], clamp=True)
     cells = base.mark_rect(
         color=WEIGHT.light, stroke=WEIGHT.light, strokeOpacity=0.3
     ).encode(opacity=alt.Opacity("bits:Q", scale=scale, legend=None))
     text = alt.Text("bits:Q", format=".0f")
     shown = base.transform_filter("datum.bits >= 0.5")
-    weak = shown.transform_filter("datum.bits < 8").mark_text().encode(text=text)
-    strong = shown.transform_filter("datum.bits >= 8").mark_text(color="white")
+    numbers = shown.mark_text().encode(text=text)
     pairs = [{"i": i, "j": j} for j, i in sample.alignment]
     frames = (
         alt.Chart(alt.Data(values=pairs))
         .mark_rect(filled=False, stroke=ALERT.mark, strokeWidth=2.5)
         .encode(x=x, y=y)
     )
-    return alt.layer(cells, weak, strong.encode(text=text), frames).properties(
+    return alt.layer(cells, numbers, frames).properties(
         width=alt.Step(38),
         height=30 * m,
         view=BORDER,

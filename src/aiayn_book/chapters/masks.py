@@ -493,8 +493,6 @@ def _table(
             alert = "alert" if word == "−∞" else None
             centre = left + cell * (j + 0.5), top + tall * (i + 0.5)
             drawing.text(*centre, word, role=alert)
-            if shares[i, j] > 0.7:  # white letters read better
-                drawing.parts[-1] = drawing.parts[-1].replace("currentColor", "white")
     for i, name in enumerate(rows):
         at = top + tall * (i + 0.5)
         drawing.text(left - 8, at, name, anchor="end", role="query")

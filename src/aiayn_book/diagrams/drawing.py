@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from aiayn.errors import InputError
-from aiayn_book.colours import ROLES, css_colour
+from aiayn_book.colours import FULL, ROLES, css_colour
 from aiayn_book.html import escape
 from aiayn_book.svg import Svg
 
@@ -24,7 +24,6 @@ _FAMILY = "var(--book-sans, system-ui, sans-serif)"
 _FONT = f"font: 13px {_FAMILY}"
 _SMALL = "font: 13px ui-monospace, monospace"
 _BOX_HEIGHT = 30
-_STRONG = 0.8  # from this share of a colour's strength on, white letters read better
 
 
 @dataclass(frozen=True)
@@ -233,14 +232,12 @@ class Diagram:
             self.parts.append(
                 f'<rect x="{left + cell * j:.4g}" y="{top + tall * i:.4g}" '
                 f'width="{cell:.4g}" height="{tall:.4g}" style="fill: {colour}; '
-                f"fill-opacity: {share:.3g}; stroke: currentColor; "
+                f"fill-opacity: {FULL * share:.3g}; stroke: currentColor; "
                 'stroke-opacity: 0.25"/>'
             )
             text = "" if digits is None else _number(float(number), digits)
             if text:
                 self.text(*centre, text, small=True)
-                if share >= _STRONG:
-                    self.parts[-1] = self.parts[-1].replace("currentColor", "white")
         for i, name in enumerate(rows):
             self.text(left - 8, top + tall * (i + 0.5), name, anchor="end")
         for j, name in enumerate(columns):

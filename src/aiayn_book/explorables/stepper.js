@@ -31,7 +31,6 @@ enliven("stepper", (root, { read, written, candidates, maps }) => {
       all(row, "td > span").forEach((cell, j) => {
         const share = chosen.reduce((sum, table) => sum + table[i][j], 0) / chosen.length;
         cell.textContent = percent(share) || "";
-        cell.classList.toggle("strong", share >= 0.8);
         cell.style.setProperty("--share", share);
       });
     });

@@ -21,7 +21,6 @@ from aiayn_book.explorables.base import (
 from aiayn_book.html import escape
 
 _CANDIDATES = 4
-_STRONG = 0.8  # from this weight on, white letters read better
 
 
 def decoder_stepper(
@@ -161,9 +160,8 @@ def _map(
     def cell(i: int, j: int, share: float) -> str:
         if own and j > i:
             return "<td></td>"
-        strong = ' class="strong"' if share >= _STRONG else ""
         text = _percent(share) or ""
-        return f'<td><span{strong} style="--share: {share:.4f}">{text}</span></td>'
+        return f'<td><span style="--share: {share:.4f}">{text}</span></td>'
 
     rows = "\n".join(
         f'<tr{kind(i)}><th scope="row">{escape(word)}</th>'

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from aiayn_book.colours import ALERT, WEIGHT
+from aiayn_book.colours import ALERT, FULL, WEIGHT
 from aiayn_book.plots.theme import require_description, words
 from aiayn_book.plots.tokens import (
     BORDER,
@@ -17,10 +17,8 @@ from aiayn_book.plots.tokens import (
     widest,
 )
 
-# One scale for all maps: nothing at 0, full strength at 1. In the strongest cells white
-# letters read better than the page's own, on light pages and on dark ones.
-_OPACITY = alt.Scale(domain=[0, 1], range=[0, 1], clamp=True)
-STRONG = 0.8
+# One scale for all maps: nothing at 0, full strength at 1.
+_OPACITY = alt.Scale(domain=[0, 1], range=[0, FULL], clamp=True)
 _SHOWN = 0.005  # what is less would be printed as 0.00
 _FRAME = alt.value(2.5)
 _NUMBERS_UP_TO = 8  # keys; beyond that the numbers do not fit
@@ -70,7 +68,7 @@ def attention_map(
     base = alt.Chart(alt.Data(values=rows)).encode(**axes)
     layers = [_cells(base)]
     if len(key_tokens) <= _NUMBERS_UP_TO:
-        layers += _numbers(base)
+        layers.append(_numbers(base))
     if gold:
         frame = base.transform_filter("datum.gold").mark_rect(filled=False)
         layers.append(frame.encode(stroke=alt.value(ALERT.mark), strokeWidth=_FRAME))
@@ -97,12 +95,8 @@ def _cells(base: alt.Chart) -> alt.Chart:
     )
 
 
-def _numbers(base: alt.Chart) -> list[alt.Chart]:
+def _numbers(base: alt.Chart) -> alt.Chart:
     """The weights in their cells, but for those that would be printed as zero."""
     text = alt.Text("weight:Q", format=".2f")
     shown = base.transform_filter(f"datum.weight >= {_SHOWN}")
-    strong = f"datum.weight >= {STRONG}"
-    return [
-        shown.transform_filter(f"!({strong})").mark_text().encode(text=text),
-        shown.transform_filter(strong).mark_text(color="white").encode(text=text),
-    ]
+    return shown.mark_text().encode(text=text)
