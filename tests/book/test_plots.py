@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from aiayn.errors import InputError
-from aiayn_book.colours import INK, NEUTRAL, ROLES
+from aiayn_book.colours import FULL, INK, NEUTRAL, ROLES
 from aiayn_book.plots import (
     as_svg,
     attention_map,
