@@ -42,7 +42,11 @@ INK = Colour(light="#222832", dark="#ced6dd", mark="#7a828f")
 PAGE = Colour(light="#ffffff", dark="#14181e", mark="#ffffff")
 
 FULL = 0.65
-"""Opacity of a cell's colour at full strength: the page's ink can be read on it."""
+"""Opacity of a cell's colour at full strength, where a number stands in the cell.
+
+On a role's `light` colour, over a light page or a dark one, the page's ink still has a
+contrast of 4.5 to 1; over `dark` and `mark` it has not.
+"""
 
 
 def css_properties(theme: str) -> str:

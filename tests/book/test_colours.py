@@ -1,5 +1,7 @@
 """The colours can be read on the pages that they are meant for."""
 
+from importlib import resources
+
 import pytest
 
 from aiayn_book.colours import (
@@ -8,6 +10,7 @@ from aiayn_book.colours import (
     PAGE,
     ROLES,
     SERIES,
+    WEIGHT,
     css_colour,
     css_properties,
 )
@@ -45,6 +48,13 @@ def test_numbers_in_cells_can_be_read(theme):
     page, ink = getattr(PAGE, theme), getattr(INK, theme)
     for colour in ROLES.values():
         assert contrast(ink, blend(colour.light, page, FULL)) >= TEXT
+
+
+def test_other_languages_repeat_full_strength():
+    """The stepper's style sheet, and the opacity of a chart's colour."""
+    style = (resources.files("aiayn_book") / "explorables/stepper.css").read_text()
+    assert f"{WEIGHT.light} calc(var(--share) * {FULL:.0%})" in style
+    assert round(FULL * 255) == 0xA6  # chapters.masks
 
 
 def test_series_are_six_different_colours():

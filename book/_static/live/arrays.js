@@ -27,8 +27,9 @@ window.liveModel = window.liveModel || {};
 
   /** W x + b for two to four x, which share each number of W that is read: to read it
       from memory takes longer than to multiply. */
-  const linearOfFour = ({ numbers, rows, columns }, xs, bias) => {
-    const mixed = new Float64Array(4 * columns); // the first entries, the second ones, ...
+  const linearOfSome = ({ numbers, rows, columns }, xs, bias) => {
+    // The first entry of each x, then the second of each; doubles, as all sums are.
+    const mixed = new Float64Array(4 * columns);
     xs.forEach((x, k) => x.forEach((value, i) => (mixed[4 * i + k] = value)));
     const ys = xs.map(() => new Float32Array(rows));
     for (let row = 0, at = 0; row < rows; row += 1) {
@@ -52,7 +53,7 @@ window.liveModel = window.liveModel || {};
     const ys = [];
     for (let i = 0; i < xs.length; i += 4) {
       const some = xs.slice(i, i + 4);
-      if (some.length > 1) ys.push(...linearOfFour(matrix, some, bias));
+      if (some.length > 1) ys.push(...linearOfSome(matrix, some, bias));
       else ys.push(linearOfOne(matrix, some[0], bias));
     }
     return ys;

@@ -16,20 +16,19 @@
       this.rotary = rotary;
     }
 
-    /** What each position answers to, and what it has to give. */
-    keysAndValues(xs, positions) {
+    /** What each x answers to, and what it has to give. */
+    keysAndValues(xs, positions = []) {
       const keys = linear(this.key, xs);
       const values = linear(this.value, xs);
-      return xs.map((_, i) => ({ key: this.#rotated(positions?.[i], keys[i]), value: values[i] }));
+      return xs.map((_, i) => ({ key: this.#rotated(positions[i], keys[i]), value: values[i] }));
     }
 
-    /** For each query, which has a memory of its own: the outputs, and each head's
-        weights over the memory. */
-    attend(xs, memories, switches, positions) {
+    /** The outputs, and each head's weights: xs[i] looks at memories[i]. */
+    attend(xs, memories, switches, positions = []) {
       const queries = linear(this.query, xs);
       const contexts = xs.map(() => new Float32Array(this.value.rows));
       const weights = xs.map((_, i) => {
-        const query = this.#rotated(positions?.[i], queries[i]);
+        const query = this.#rotated(positions[i], queries[i]);
         return Array.from({ length: this.heads }, (_, head) => {
           const found = this.#weights(query, memories[i], head, switches.scaled);
           if (!switches.off.has(`${this.place}/${head}`)) {

@@ -4,7 +4,7 @@
   /** What a total log-probability is divided by (Wu et al., 2016). */
   const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
-  /** The logarithm of what a softmax divides by. */
+  /** log Σ exp(logit), without an overflow. */
   const logSumExp = (logits) => {
     const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
     return most + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0));
@@ -24,13 +24,13 @@
   };
 
   /** Each beginning with the tokens that follow it most probably, the best first. Padding
-      and the start sign are never written. */
+      and the start sign are never written: their logits are overwritten. */
   const extensions = (beam, logits, count, { padId, startId }) => {
     const found = beam.flatMap((parent, i) => {
-      const whole = logSumExp(logits[i]);
+      const logSum = logSumExp(logits[i]);
       logits[i][padId] = logits[i][startId] = -Infinity;
       return greatest(logits[i], count).map((token) => {
-        return { parent, token, total: parent.total + logits[i][token] - whole };
+        return { parent, token, total: parent.total + logits[i][token] - logSum };
       });
     });
     return found.sort((a, b) => b.total - a.total).slice(0, count);

@@ -80,8 +80,8 @@
     /** Read one more token: the logits of the next, and what each head looked at. */
     step(token, position, caches, switches = ALL_ON) {
       const { states, decoder, cross } = this.read([token], position, [caches], switches);
-      const own = (weights) => weights.map(([ofTheOnlyOne]) => ofTheOnlyOne);
-      return { logits: this.logits(states)[0], decoder: own(decoder), cross: own(cross) };
+      const first = (weights) => weights.map(([one]) => one);
+      return { logits: this.logits(states)[0], decoder: first(decoder), cross: first(cross) };
     }
 
     /** The logits that follow these states of the last layer. */
@@ -98,12 +98,13 @@
       const looked = { decoder: [], cross: [] };
       this.decoder.forEach((layer, i) => {
         const own = caches.map((cache) => cache[i]);
-        const read = layer.self.keysAndValues(states, positions);
-        own.forEach(({ written }, k) => written.push(read[k]));
-        const use = (name) => own.map((cache) => cache[name]);
-        const self = layer.self.attend(states, use("written"), switches, positions);
+        const found = layer.self.keysAndValues(states, positions);
+        own.forEach(({ written }, k) => written.push(found[k]));
+        const written = own.map((cache) => cache.written);
+        const self = layer.self.attend(states, written, switches, positions);
         states = addAndNorm(states, self.outputs, layer.selfNorm);
-        const cross = layer.cross.attend(states, use("source"), switches);
+        const source = own.map((cache) => cache.source);
+        const cross = layer.cross.attend(states, source, switches);
         states = addAndNorm(states, cross.outputs, layer.crossNorm);
         states = addAndNorm(states, layer.feedForward(states), layer.feedForwardNorm);
         looked.decoder.push(self.weights);

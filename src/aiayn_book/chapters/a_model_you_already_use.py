@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from aiayn_book import published_measures as measures
 from aiayn_book import settle
-from aiayn_book.colours import ALERT, KEY, NEUTRAL, WEIGHT
+from aiayn_book.colours import ALERT, KEY, NEUTRAL, WEIGHT, css_colour
 from aiayn_book.diagrams import Diagram
 from aiayn_book.passages import Passage, by_chance, difference, found_at, interval
 from aiayn_book.plots import curves
@@ -119,6 +119,7 @@ def two_encoders(*, phone: bool = False) -> Svg:
 def _mark(drawing: Diagram, x: float, y: float, number: str) -> None:
     """A number in a filled circle."""
     drawing.dot(x, y, role="alert", radius=9)
+    drawing.parts[-1] = drawing.parts[-1].replace(css_colour("alert"), ALERT.light)
     drawing.text(x, y, number, bold=True)
     drawing.parts[-1] = drawing.parts[-1].replace("currentColor", "white")
 

@@ -23,15 +23,7 @@ from aiayn.data.grammar import GrammarSample
 from aiayn.data.grammar.relations import german_relations
 from aiayn.model import Transformer, shift_right
 from aiayn_book.claims import settle
-from aiayn_book.colours import (
-    ALERT,
-    FULL,
-    KEY,
-    NEUTRAL,
-    VALUE,
-    WEIGHT,
-    css_colour,
-)
+from aiayn_book.colours import ALERT, FULL, KEY, NEUTRAL, VALUE, WEIGHT, css_colour
 from aiayn_book.diagrams import Diagram
 from aiayn_book.head_effects import relevance
 from aiayn_book.head_measures import distances, tasks

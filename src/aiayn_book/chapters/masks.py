@@ -19,7 +19,7 @@ from aiayn import Transformer, TransformerConfig
 from aiayn.model.masks import causal_mask, padding_mask
 from aiayn.model.transformer import shift_right
 from aiayn_book.claims import settle
-from aiayn_book.colours import NEUTRAL, WEIGHT
+from aiayn_book.colours import FULL, NEUTRAL, WEIGHT
 from aiayn_book.diagrams import Diagram
 from aiayn_book.plots import curves
 from aiayn_book.svg import Svg
@@ -423,7 +423,7 @@ def how_a_mask_works(*, phone: bool = False) -> Svg:
         ("scores", plain, none, "1. query · key"),
         ("mask", _signs(may), _PERMITTED * may, "2. may it attend?"),
         ("masked scores", masked, none, "3. if not: −∞"),
-        ("weights", parts, weights, "4. softmax of a row"),
+        ("weights", parts, FULL * weights, "4. softmax of a row"),
     ]
     drawing = Diagram(360, 448) if phone else Diagram(690, 232)
     for number, (title, texts, shares, step) in enumerate(panels):
@@ -675,7 +675,7 @@ def leak_maps(
             columns=words,
             **sized,
         )
-        _table(drawing, 194, 150, signs, 0.9 * found.triu(), role="alert", **sized)
+        _table(drawing, 194, 150, signs, FULL * found.triu(), role="alert", **sized)
         total = leaks(slopes)
         drawings.append(
             drawing.finish(
@@ -713,7 +713,7 @@ def reach_chart(length: int = 9, width: int = 3, deepest: int = 6) -> alt.LayerC
     )
     shade = alt.Scale(
         domain=["✓", "·", "×"],
-        range=[f"{WEIGHT.mark}cc", f"{NEUTRAL.mark}33", "#0000"],  # with opacities
+        range=[f"{WEIGHT.light}a6", f"{NEUTRAL.light}33", "#0000"],  # a6: FULL of 255
     )
     squares = base.mark_rect(stroke=NEUTRAL.mark, strokeOpacity=0.5).encode(
         fill=alt.Fill("reach:N", scale=shade, legend=None)

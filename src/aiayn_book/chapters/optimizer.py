@@ -28,7 +28,7 @@ from aiayn import (
 )
 from aiayn.model.embeddings import TokenEmbedding
 from aiayn_book.claims import settle
-from aiayn_book.colours import KEY, NEUTRAL, QUERY, WEIGHT
+from aiayn_book.colours import FULL, KEY, NEUTRAL, QUERY, WEIGHT
 from aiayn_book.diagrams import Diagram
 from aiayn_book.plots import curves
 from aiayn_book.power import mean_and_error
@@ -375,11 +375,11 @@ def loss_map(
     )
     shade = alt.Opacity(
         "loss:Q",
-        scale=alt.Scale(domain=[0.4, stuck], range=[0.03, 0.75], clamp=True),
+        scale=alt.Scale(domain=[0.4, stuck], range=[0.03, FULL], clamp=True),
         legend=None,
     )
     layers = [
-        base.mark_rect(color=WEIGHT.mark, stroke=NEUTRAL.mark, strokeOpacity=0.3)
+        base.mark_rect(color=WEIGHT.light, stroke=NEUTRAL.mark, strokeOpacity=0.3)
         .encode(opacity=shade),
         base.mark_text(dy=-6).encode(text="label:N"),
         base.mark_text(dy=8, fontWeight="bold").encode(text="crosses:N"),

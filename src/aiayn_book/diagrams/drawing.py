@@ -216,7 +216,8 @@ class Diagram:
             negative: the colour of numbers below zero.
             cell: how wide a cell is.
             tall: how high a cell is.
-            limit: the number of full strength; None shades nothing.
+            limit: the number of full strength; None shades nothing. Under printed
+                numbers even that is paler, so that they can be read.
             digits: decimals of the numbers in the cells; zeros stay empty. None prints
                 no numbers.
             rows: a name for each row, to the left.
@@ -225,6 +226,7 @@ class Diagram:
         table = _array(matrix, 2)
         left = x - cell * table.shape[1] / 2
         top = y - tall * table.shape[0] / 2
+        full = 1.0 if digits is None else FULL
         for (i, j), number in np.ndenumerate(table):
             share = min(1.0, abs(float(number)) / limit) if limit else 0.0
             colour = ROLES[role if number >= 0 else negative].light
@@ -232,7 +234,7 @@ class Diagram:
             self.parts.append(
                 f'<rect x="{left + cell * j:.4g}" y="{top + tall * i:.4g}" '
                 f'width="{cell:.4g}" height="{tall:.4g}" style="fill: {colour}; '
-                f"fill-opacity: {FULL * share:.3g}; stroke: currentColor; "
+                f"fill-opacity: {full * share:.3g}; stroke: currentColor; "
                 'stroke-opacity: 0.25"/>'
             )
             text = "" if digits is None else _number(float(number), digits)

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from aiayn_book.colours import NEUTRAL, VALUE
+from aiayn_book.colours import FULL, NEUTRAL, VALUE
 from aiayn_book.plots.theme import require_description, words
 from aiayn_book.plots.tokens import (
     as_array,
@@ -57,10 +57,10 @@ def mask_map(
     cells = base.mark_rect(stroke=NEUTRAL.mark, strokeOpacity=0.5).encode(
         color=alt.Color(
             "may attend:N",
-            scale=alt.Scale(domain=["yes", "no"], range=[VALUE.mark, "transparent"]),
+            scale=alt.Scale(domain=["yes", "no"], range=[VALUE.light, "transparent"]),
             legend=None,
         ),
-        opacity=alt.value(0.8),
+        opacity=alt.value(FULL),
         tooltip=["query:N", "key:N", "may attend:N"],
     )
     return alt.LayerChart(

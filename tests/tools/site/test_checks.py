@@ -84,7 +84,19 @@ def test_each_defect_is_told_and_kept(clean, wrong, capsys):
     assert audit.figures(clean | wrong) != audit.figures(clean)
 
 
-TIMES = {"slowed": 6, "seconds": [0.3, 0.1, 0.1], "slowed_seconds": [2, 0.9, 0.9]}
+TIMES = [
+    {"slowed": 1, "seconds": [0.3, 0.1, 0.1], "most": 0.25},
+    {"slowed": 6, "seconds": [2, 0.9, 0.9], "most": 1},
+]
+
+
+def test_a_slow_translation_is_told(capsys):
+    """Its median counts, and each speed of the processor has its own limit."""
+    assert not audit.tell_times(TIMES)
+    assert audit.tell_times([TIMES[0] | {"seconds": [0.3, 0.3, 0.1]}])
+    assert capsys.readouterr().out.endswith(
+        "✗ ten words, the processor at 1/1 of its speed: 0.300 s of 0.25 s\n"
+    )
 
 
 def test_the_table_adds_up_all_pages(clean):
