@@ -135,7 +135,7 @@ def kit():
 
 
 def test_a_matrix_reaches_full_strength_at_its_limit():
-    """A little paler where numbers stand in the cells; zeros stay empty."""
+    """`FULL` where numbers stand in the cells; zeros stay empty."""
     root = tree(kit)
     styles = [rect.get("style") for rect in root.iter(f"{SVG}rect")]
     shares = [re.search(r"fill-opacity: ([\d.]+); stroke: curr", s) for s in styles]

@@ -61,10 +61,13 @@ def test_a_map_is_drawn_with_its_text_alternative():
 
 
 def test_a_map_has_one_scale_and_prints_no_zeros():
-    """Full strength at 1; what is less than half a hundredth stays empty."""
+    """Full strength at 1, paler under numbers; what is next to nothing stays empty."""
     spec = a_map().to_dict()
     scale = spec["layer"][0]["encoding"]["opacity"]["scale"]
     assert (scale["domain"], scale["range"]) == ([0, 1], [0, FULL])
+    wide = attention_map(np.eye(9), "abcdefghi", "abcdefghi", description="Wide.")
+    scale = wide.to_dict()["layer"][0]["encoding"]["opacity"]["scale"]
+    assert (scale["domain"], scale["range"]) == ([0, 1], [0, 1])
     svg = drawn(a_map())
     assert ">1.00</text>" in svg
     assert ">0.00</text>" not in svg

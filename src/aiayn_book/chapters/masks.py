@@ -713,7 +713,7 @@ def reach_chart(length: int = 9, width: int = 3, deepest: int = 6) -> alt.LayerC
     )
     shade = alt.Scale(
         domain=["✓", "·", "×"],
-        range=[f"{WEIGHT.light}a6", f"{NEUTRAL.light}33", "#0000"],  # a6: FULL of 255
+        range=[f"{WEIGHT.light}{round(255 * FULL):x}", f"{NEUTRAL.light}33", "#0000"],
     )
     squares = base.mark_rect(stroke=NEUTRAL.mark, strokeOpacity=0.5).encode(
         fill=alt.Fill("reach:N", scale=shade, legend=None)

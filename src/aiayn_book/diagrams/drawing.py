@@ -216,8 +216,8 @@ class Diagram:
             negative: the colour of numbers below zero.
             cell: how wide a cell is.
             tall: how high a cell is.
-            limit: the number of full strength; None shades nothing. Under printed
-                numbers even that is paler, so that they can be read.
+            limit: the number of full strength; None shades nothing. Where numbers are
+                printed, full strength is `FULL`, so that they can be read.
             digits: decimals of the numbers in the cells; zeros stay empty. None prints
                 no numbers.
             rows: a name for each row, to the left.

@@ -17,8 +17,6 @@ from aiayn_book.plots.tokens import (
     widest,
 )
 
-# One scale for all maps: nothing at 0, full strength at 1.
-_OPACITY = alt.Scale(domain=[0, 1], range=[0, FULL], clamp=True)
 _SHOWN = 0.005  # what is less would be printed as 0.00
 _FRAME = alt.value(2.5)
 _NUMBERS_UP_TO = 8  # keys; beyond that the numbers do not fit
@@ -66,13 +64,14 @@ def attention_map(
         "y": query_axis(query_tokens),
     }
     base = alt.Chart(alt.Data(values=rows)).encode(**axes)
-    layers = [_cells(base)]
-    if len(key_tokens) <= _NUMBERS_UP_TO:
+    numbered = len(key_tokens) <= _NUMBERS_UP_TO
+    layers = [_cells(base, FULL if numbered else 1.0)]
+    if numbered:
         layers.append(_numbers(base))
     if gold:
         frame = base.transform_filter("datum.gold").mark_rect(filled=False)
         layers.append(frame.encode(stroke=alt.value(ALERT.mark), strokeWidth=_FRAME))
-    step = 38 if len(key_tokens) <= _NUMBERS_UP_TO else 26
+    step = 38 if numbered else 26
     return alt.LayerChart(layer=layers).properties(
         **words(title, description),
         width=alt.Step(step),
@@ -82,11 +81,13 @@ def attention_map(
     )
 
 
-def _cells(base: alt.Chart) -> alt.Chart:
+def _cells(base: alt.Chart, full: float) -> alt.Chart:
+    """Nothing at a weight of 0, and `full` strength at 1, whatever the largest is."""
+    opacity = alt.Scale(domain=[0, 1], range=[0, full], clamp=True)
     return base.mark_rect(
         color=WEIGHT.light, stroke=WEIGHT.light, strokeOpacity=0.3
     ).encode(
-        opacity=alt.Opacity("weight:Q", scale=_OPACITY, legend=None),
+        opacity=alt.Opacity("weight:Q", scale=opacity, legend=None),
         tooltip=[
             alt.Tooltip("query:N"),
             alt.Tooltip("key:N"),
