@@ -25,27 +25,45 @@ window.liveModel = window.liveModel || {};
     return y;
   };
 
-  /** W x + b for two to four x, which share each number of W that is read: to read it
-      from memory takes longer than to multiply. */
+  /** W x + b for two to four x and two rows of W at a time: each number that is read from
+      memory, which takes longer than to multiply, is used for all of them. */
   const linearOfSome = ({ numbers, rows, columns }, xs, bias) => {
     // The first entry of each x, then the second of each; doubles, as all sums are.
     const mixed = new Float64Array(4 * columns);
     xs.forEach((x, k) => x.forEach((value, i) => (mixed[4 * i + k] = value)));
-    const ys = xs.map(() => new Float32Array(rows));
-    for (let row = 0, at = 0; row < rows; row += 1) {
-      const first = bias ? bias[row] : 0;
-      let [a, b, c, d] = [first, first, first, first];
-      for (let i = 0; i < mixed.length; i += 4, at += 1) {
-        const weight = numbers[at];
-        a += weight * mixed[i];
-        b += weight * mixed[i + 1];
-        c += weight * mixed[i + 2];
-        d += weight * mixed[i + 3];
+    const [p, q, r, s] = Array.from({ length: 4 }, () => new Float32Array(rows));
+    for (let row = 0; row < rows; row += 2) {
+      const below = row + 1 < rows ? columns : 0; // a last row alone is computed twice
+      // Single variables: arrays here would take more time than the sums.
+      let a = 0, b = 0, c = 0, d = 0; // of the upper row
+      let e = 0, f = 0, g = 0, h = 0; // of the lower row
+      for (let i = 0, at = row * columns; i < 4 * columns; i += 4, at += 1) {
+        const upper = numbers[at];
+        const lower = numbers[at + below];
+        const w = mixed[i];
+        const x = mixed[i + 1];
+        const y = mixed[i + 2];
+        const z = mixed[i + 3];
+        a += upper * w;
+        b += upper * x;
+        c += upper * y;
+        d += upper * z;
+        e += lower * w;
+        f += lower * x;
+        g += lower * y;
+        h += lower * z;
       }
-      const found = [a, b, c, d];
-      ys.forEach((y, k) => (y[row] = found[k]));
+      p[row] = a;
+      q[row] = b;
+      r[row] = c;
+      s[row] = d;
+      p[row + 1] = e; // without a lower row, nothing happens
+      q[row + 1] = f;
+      r[row + 1] = g;
+      s[row + 1] = h;
     }
-    return ys;
+    const ys = [p, q, r, s].slice(0, xs.length);
+    return bias ? ys.map((y) => y.map((value, i) => value + bias[i])) : ys;
   };
 
   /** W x + b for each x. */
